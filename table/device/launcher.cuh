@@ -38,7 +38,6 @@ struct sw_cuda_scratch_area {
     size_t bytes; /* atomic: sw_device_bytes reads it */
     uint32_t operations;
     size_t sort_bytes;
-    bool has_leftovers;
     uint64_t version; /* changes with `memory` */
 };
 

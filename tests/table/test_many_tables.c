@@ -264,6 +264,29 @@ Test(many_tables, small_tables_are_small)
 
 /* --- scratch ---------------------------------------------------------------------------------- */
 
+/* On CUDA the write scratch of a device has at most 66 bytes an operation with 64-bit slots, and 94
+ * with 128-bit slots (table/robin_hood/cuda/README.md). */
+Test(many_tables, write_scratch_is_small)
+{
+    static const uint64_t bars[] = {66, 94};
+    const uint32_t counts[] = {1U << 14, 1U << 16};
+    for (uint32_t width = 0; width < 2 && tested_backend() == SW_BACKEND_CUDA; width++) {
+        uint64_t bytes[2];
+        for (uint32_t c = 0; c < 2; c++) {
+            struct sw_device *device;
+            cr_assert_eq(sw_device_create(1, &device), SW_OK);
+            struct sw_table_config config = config_of(3 * width, device); /* robin_hood */
+            config.batch_ops_max = counts[c];
+            struct sw_table *table = must_create(&config);
+            bytes[c] = sw_device_bytes(device);
+            sw_table_destroy(table);
+            sw_device_destroy(device);
+        }
+        cr_assert_leq(bytes[1] - bytes[0], bars[width] * (counts[1] - counts[0]), "%lu",
+                      bytes[1] - bytes[0]);
+    }
+}
+
 Test(many_tables, scratch_has_room_for_the_largest_need)
 {
     struct sw_scratch_set set;

@@ -12,6 +12,7 @@
 #include <cuda_runtime.h>
 
 #include "table/device/reduce.cuh"
+#include "table/device/runs.cuh"
 #include "table/robin_hood/cuda/width.cuh"
 
 /* Number of blocks of kernels that loop and often have no work: enough to fill any GPU. */
@@ -62,7 +63,7 @@ struct sw_cuda_control {
     uint32_t side_inserts;  /* batches by ranges: 1 if the batch filled the side cell */
     uint32_t side_removals; /* batches by ranges: 1 if the batch emptied the side cell */
     uint32_t leftovers;
-    uint32_t overfull;       /* 1: a range has more operations than its room */
+    uint32_t overfull;       /* operations of the ranges that have more than their room */
     uint32_t first_bucket;   /* bits: slots of bucket 0 that the entries to be removed leave
                                 (holes.cu) */
     uint32_t rebuild_off;    /* 1: the rebuild cannot be used, as known before it starts */
@@ -148,7 +149,7 @@ template <int BITS> struct sw_cuda_removal {
 };
 
 /* The key slots of a batch: a hash table of its keys, each with its folded operations. Used for
- * operations of one kind. Between batches all arrays but m are zero. */
+ * operations of one kind. */
 template <int BITS> struct sw_cuda_key_slots {
     typedef typename sw_width<BITS>::word word;
     word *m;         /* EMPTY: free */
@@ -176,6 +177,12 @@ template <int BITS> struct alignas(BITS / 4) sw_cuda_moved {
                            (in_order.cuh) hold the kind */
 };
 
+/* An operation of an overfull range: its key slot and its number. */
+struct sw_overfull_operation {
+    uint32_t key_slot;
+    uint32_t number;
+};
+
 /* The operations of a batch, grouped by range. */
 template <int BITS> struct sw_cuda_ranged {
     struct sw_cuda_moved<BITS> *moved; /* [sw_cuda_range_slots] */
@@ -183,9 +190,8 @@ template <int BITS> struct sw_cuda_ranged {
     uint32_t *counts;                  /* [SW_CUDA_OVERFULL_COUNTS] */
 };
 
-/* The state of a batch's groups while admit.cu decides which to refuse. It shares memory with lists
- * of net effects that are not needed meanwhile. `claims` and `refused` stay valid until the batch
- * is folded again. */
+/* The state of a batch's groups while admit.cu decides which to refuse. `claims` and `refused` stay
+ * valid until the batch is folded again. */
 struct sw_cuda_groups {
     uint32_t most;     /* n */
     uint32_t *claims;  /* [n] one per operation, in sorted order: admit.cuh */
@@ -201,8 +207,9 @@ struct sw_cuda_groups {
 /* Returns the slots that the ranges of a batch of up to count_max operations need. */
 uint64_t sw_cuda_range_slots(uint32_t count_max);
 
-/* Device memory for one write batch of up to n operations. A key has at most one net effect, so
- * every list fits. */
+/* Device memory for one write batch of up to n operations. Arrays share memory if they are never
+ * used at the same time (launch/scratch.cu). A key has at most one net effect, so every list
+ * fits. */
 template <int BITS> struct sw_cuda_scratch {
     typedef typename sw_width<BITS>::word word;
     word *keys;                                  /* [n] copy of the batch's array */
@@ -217,17 +224,31 @@ template <int BITS> struct sw_cuda_scratch {
     uint32_t *index_sorted;                      /* [n] the operations of m_sorted */
     struct sw_cuda_update<BITS> *updates;        /* [n] */
     struct sw_cuda_removal<BITS> *deletes;       /* [n] */
-    typename sw_width<BITS>::slot *inserts;      /* [n] */
+    typename sw_width<BITS>::slot *inserts_end;  /* end of the list of inserts: sw_listed_insert */
     struct sw_cuda_removal<BITS> *long_removals; /* [n] the deletes that move other entries */
     typename sw_width<BITS>::slot *long_inserts; /* [n] */
     typename sw_width<BITS>::slot *leftovers;    /* [n]; NULL if the table has a stash */
-    typename sw_width<BITS>::undo *undo;         /* [n]; shares the memory of the long_ lists */
+    typename sw_width<BITS>::undo *undo;         /* [n] */
     struct sw_cuda_key_slots<BITS> key_slots;    /* [2 n + 1]; the last belongs to the side cell */
+    struct sw_run_scratch<BITS> runs;       /* of the operations in key slots, in array order */
+    struct sw_overfull_operation *overfull; /* [2 n] operations of overfull ranges */
     struct sw_cuda_ranged<BITS> ranged;
-    struct sw_cuda_groups groups; /* shares the memory of `updates` and the long_ lists */
-    void *sort;                   /* for the radix sort */
+    struct sw_cuda_groups groups;
+    void *pieces; /* [SW_CUDA_CUT_ALIGN bytes] of a batch of several pieces (pieces.cu) */
+    void *sort;   /* for the radix sort */
     size_t sort_bytes;
 };
+
+/* Returns entry i of the list of inserts. The list grows from the end of the memory of `deletes` to
+ * its beginning, and the list of deletes grows towards it. Together they have at most n entries. */
+template <int BITS>
+static __device__ inline typename sw_width<BITS>::slot *
+sw_listed_insert(const struct sw_cuda_scratch<BITS> &scratch, uint32_t i)
+{
+    static_assert(sizeof(typename sw_width<BITS>::slot) <= sizeof(struct sw_cuda_removal<BITS>),
+                  "both lists fit");
+    return scratch.inserts_end - 1 - i;
+}
 
 /* The kernels' view of a table. Passed by value. */
 template <int BITS> struct sw_cuda_device {
@@ -276,7 +297,7 @@ cudaError_t sw_cuda_launch_ranges(const struct sw_cuda_device<BITS> *device,
  * each other piece, and after the last piece with its inserts. The first records the stash and
  * searches the batch for absent keys if the stash is full. `begun` returns the state of the table
  * as it was then; the pieces' sw_cuda_launch_scatter must use it, because a batch is admitted as a
- * whole. The pieces may not use scratch.m_sorted. */
+ * whole. */
 template <int BITS>
 cudaError_t sw_cuda_launch_first_piece(const struct sw_cuda_device<BITS> *device,
                                        const struct sw_cuda_batch<BITS> *batch,

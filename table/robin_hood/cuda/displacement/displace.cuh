@@ -12,10 +12,9 @@
  * with 32; 2^20 at 0.85: 1141, 1313, 1892. */
 #define LANES 16
 
-/* Inserts the first control->inserts entries of scratch.inserts, at most `count`. Their keys are
- * absent and distinct. An entry that meets the probe cap goes to the stash, or to the leftovers if
- * there is no stash. Does nothing if the batch was not admitted. Must run alone. Counts probes and
- * failures. */
+/* Inserts the listed control->inserts entries, at most `count`. Their keys are absent and distinct.
+ * An entry that meets the probe cap goes to the stash, or to the leftovers if there is no stash.
+ * Does nothing if the batch was not admitted. Must run alone. Counts probes and failures. */
 template <int BITS>
 cudaError_t sw_cuda_launch_inserts(const struct sw_cuda_device<BITS> *device, uint32_t count,
                                    cudaStream_t stream);

@@ -48,7 +48,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         typename sw_width<BITS>::slot carried;
         bool rests = false;
         if (i < count) {
-            carried = device.scratch.inserts[i];
+            carried = *sw_listed_insert<BITS>(device.scratch, (uint32_t)i);
             rests = !insert_short<BITS>(device, &carried, &probes);
         }
         const uint32_t at = sw_list_append(&control->long_inserts, rests);

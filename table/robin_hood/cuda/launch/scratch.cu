@@ -2,70 +2,104 @@
  *
  * scratch.cu - the scratch of write launches: memory that all tables of a device share, one area
  * for each width of slots. A launch uses it while it has the turn (device/launcher.cuh). Between
- * launches some arrays have known contents (sw_cuda_scratch), so the tables of a width place the
- * arrays alike.
+ * launches ranged.lengths is zero, so the tables of a width place the arrays alike.
  */
 #include "table/device/cutter.cuh"
 #include "table/robin_hood/cuda/host.cuh"
 
-/* Places the arrays that share the memory of the lists of n net effects. */
-template <int BITS> static void share_scratch(struct sw_cuda_scratch<BITS> *scratch, uint64_t n)
+/* Sets the cutter behind what another cutter cut from the same place. */
+static void pass(struct sw_cuda_cutter *cutter, const struct sw_cuda_cutter &other)
 {
-    struct sw_cuda_groups *groups = &scratch->groups;
-    static_assert(sizeof(*scratch->long_removals) >= 4 * sizeof(uint32_t) &&
-                      sizeof(*scratch->long_inserts) >= 2 * sizeof(uint32_t) &&
-                      sizeof(*scratch->updates) >= sizeof(int8_t),
-                  "they have room");
-    groups->most = (uint32_t)n;
-    groups->claims = (uint32_t *)scratch->long_removals;
-    groups->refused = groups->claims + n;
-    groups->ends = groups->refused + n;
-    groups->inserts = groups->ends + n;
-    groups->deletes = (uint32_t *)scratch->long_inserts;
-    groups->peaks = (int32_t *)(groups->deletes + n);
-    groups->effects = (int8_t *)scratch->updates;
-    static_assert(sizeof(*scratch->undo) <=
-                      sizeof(*scratch->long_removals) + sizeof(*scratch->long_inserts),
-                  "both lists, which follow each other");
-    scratch->undo = (typename sw_width<BITS>::undo *)scratch->long_removals;
+    cutter->used = other.used > cutter->used ? other.used : cutter->used;
 }
 
-/* Returns the bytes of a scratch for n operations. */
+/* The arrays of the general path, from its sort on, and what follows it. The sort has ended before
+ * the groups are decided. Lists are written after that, and the long lists when the table is
+ * updated. One thread uses `undo` and `leftovers` if all lists are empty; other threads use
+ * `leftovers` beside the long list of inserts. */
+template <int BITS>
+static void cut_general(struct sw_cuda_cutter *cutter, struct sw_cuda_scratch<BITS> *scratch,
+                        uint64_t n)
+{
+    struct sw_cuda_groups *groups = &scratch->groups;
+    char *sort = NULL;
+    sw_cuda_cut(cutter, &scratch->keys, n);
+    struct sw_cuda_cutter serial = *cutter;
+    sw_cuda_cut(&serial, &scratch->leftovers, n);
+    sw_cuda_cut(cutter, &scratch->m_sorted, n);
+    struct sw_cuda_cutter sorting = *cutter;
+    sw_cuda_cut(&sorting, &scratch->index, n);
+    sw_cuda_cut(&sorting, &sort, scratch->sort_bytes);
+    scratch->sort = sort;
+    sw_cuda_cut(cutter, &groups->claims, n);
+    sw_cuda_cut(cutter, &groups->refused, n);
+    pass(cutter, serial);
+    sw_cuda_cut(&serial, &scratch->undo, n);
+    struct sw_cuda_cutter deciding = *cutter;
+    sw_cuda_cut(&deciding, &groups->ends, n);
+    sw_cuda_cut(&deciding, &groups->inserts, n);
+    sw_cuda_cut(&deciding, &groups->deletes, n);
+    sw_cuda_cut(&deciding, &groups->peaks, n);
+    groups->effects = (int8_t *)scratch->deletes;
+    groups->most = (uint32_t)n;
+    struct sw_cuda_cutter removing = *cutter, inserting = *cutter;
+    sw_cuda_cut(&removing, &scratch->long_removals, n);
+    sw_cuda_cut(&inserting, &scratch->long_inserts, n);
+    sw_cuda_cut(cutter, &scratch->updates, n);
+    pass(cutter, sorting);
+    pass(cutter, serial);
+    pass(cutter, deciding);
+    pass(cutter, removing);
+    pass(cutter, inserting);
+}
+
+/* The arrays of key slots. The operations are sorted when the key slots are no longer needed. */
+template <int BITS>
+static void cut_key_slots(struct sw_cuda_cutter *cutter, struct sw_cuda_scratch<BITS> *scratch,
+                          uint64_t n)
+{
+    const uint64_t slices = sw_slices_of((uint32_t)n) + 1;
+    struct sw_cuda_cutter sorting = *cutter;
+    sw_cuda_cut(&sorting, &scratch->overfull, 2 * n);
+    sw_cuda_cut(cutter, &scratch->key_slots.m, 2 * n + 1);
+    sw_cuda_cut(cutter, &scratch->key_slots.value, 2 * n + 1);
+    sw_cuda_cut(cutter, &scratch->key_slots.last, 2 * n + 1);
+    sw_cuda_cut(cutter, &scratch->key_slots.first, 2 * n + 1);
+    pass(cutter, sorting);
+    sw_cuda_cut(cutter, &scratch->runs.changes, slices);
+    sw_cuda_cut(cutter, &scratch->runs.begun, slices);
+    sw_cuda_cut(cutter, &scratch->runs.entering, slices);
+}
+
+/* Returns the bytes of a scratch for n operations. Places the arrays. Three sets of arrays share
+ * memory, because no kernel uses arrays of two sets: those of the general path and of what follows
+ * the look-ups of any path (cut_general), key slots, and the operations moved to their ranges. The
+ * key slots of overfull ranges are used after the ranges. */
 template <int BITS>
 static size_t cut_scratch(struct sw_cuda_scratch<BITS> *scratch, void *base, uint64_t n,
-                          bool leftovers, size_t sort_bytes)
+                          size_t sort_bytes)
 {
     struct sw_cuda_cutter cutter = {(char *)base, 0};
-    char *sort = NULL;
-    sw_cuda_cut(&cutter, &scratch->keys, n);
+    char *pieces = NULL;
+    scratch->sort_bytes = sort_bytes;
     sw_cuda_cut(&cutter, &scratch->operands, n);
     sw_cuda_cut(&cutter, &scratch->ops, n);
     sw_cuda_cut(&cutter, &scratch->previous, n);
     sw_cuda_cut(&cutter, &scratch->found, (n + 63) / 64);
     sw_cuda_cut(&cutter, &scratch->m, n);
-    sw_cuda_cut(&cutter, &scratch->index, n);
-    sw_cuda_cut(&cutter, &scratch->m_sorted, n);
     sw_cuda_cut(&cutter, &scratch->index_sorted, n);
-    sw_cuda_cut(&cutter, &scratch->updates, n);
     sw_cuda_cut(&cutter, &scratch->deletes, n);
-    sw_cuda_cut(&cutter, &scratch->inserts, n);
-    sw_cuda_cut(&cutter, &scratch->long_removals, n);
-    sw_cuda_cut(&cutter, &scratch->long_inserts, n);
-    sw_cuda_cut(&cutter, &scratch->key_slots.m, 2 * n + 1);
-    sw_cuda_cut(&cutter, &scratch->key_slots.value, 2 * n + 1);
-    sw_cuda_cut(&cutter, &scratch->key_slots.last, 2 * n + 1);
-    sw_cuda_cut(&cutter, &scratch->key_slots.first, 2 * n + 1);
-    sw_cuda_cut(&cutter, &scratch->ranged.moved, sw_cuda_range_slots((uint32_t)n));
+    scratch->inserts_end = (typename sw_width<BITS>::slot *)(scratch->deletes + n);
     sw_cuda_cut(&cutter, &scratch->ranged.lengths, SW_CUDA_RANGES_MAX);
     sw_cuda_cut(&cutter, &scratch->ranged.counts, SW_CUDA_OVERFULL_COUNTS);
-    sw_cuda_cut(&cutter, &sort, sort_bytes);
-    scratch->sort = sort;
-    scratch->sort_bytes = sort_bytes;
-    scratch->leftovers = NULL;
-    if (leftovers) {
-        sw_cuda_cut(&cutter, &scratch->leftovers, n);
-    }
-    share_scratch<BITS>(scratch, n);
+    sw_cuda_cut(&cutter, &pieces, SW_CUDA_CUT_ALIGN);
+    scratch->pieces = pieces;
+    struct sw_cuda_cutter key_slots = cutter, ranged = cutter;
+    cut_general<BITS>(&cutter, scratch, n);
+    cut_key_slots<BITS>(&key_slots, scratch, n);
+    sw_cuda_cut(&ranged, &scratch->ranged.moved, sw_cuda_range_slots((uint32_t)n));
+    pass(&cutter, key_slots);
+    pass(&cutter, ranged);
     return cutter.used;
 }
 
@@ -106,37 +140,24 @@ template <int BITS> static struct sw_cuda_scratch_area *area_of(const struct sw_
     return &table->launcher->areas[BITS == 64 ? 0 : 1];
 }
 
-/* Sets the arrays as every launch finds them and leaves them. Waits. */
-template <int BITS>
-static cudaError_t clear_scratch(const struct sw_cuda_scratch<BITS> *scratch, void *memory,
-                                 size_t bytes, uint32_t n)
-{
-    cudaError_t error = cudaMemsetAsync(memory, 0, bytes, cudaStreamPerThread);
-    if (error == cudaSuccess) {
-        error = cudaMemsetAsync(scratch->key_slots.m, 0xFF,
-                                (2 * (size_t)n + 1) * sizeof(*scratch->key_slots.m),
-                                cudaStreamPerThread);
-    }
-    return error == cudaSuccess ? cudaStreamSynchronize(cudaStreamPerThread) : error;
-}
-
 /* Replaces the memory of the area. Under the turn, when no launch runs. */
-template <int BITS>
-static cudaError_t enlarge(struct sw_cuda_table *table, uint32_t n, bool leftovers)
+template <int BITS> static cudaError_t enlarge(struct sw_cuda_table *table, uint32_t n)
 {
     struct sw_cuda_scratch_area *area = area_of<BITS>(table);
     struct sw_cuda_scratch<BITS> scratch;
     size_t sort_bytes = 0;
     void *memory = NULL;
     cudaError_t error = sort_bytes_of<BITS>(n, &sort_bytes);
-    const size_t bytes = cut_scratch<BITS>(&scratch, NULL, n, leftovers, sort_bytes);
+    const size_t bytes = cut_scratch<BITS>(&scratch, NULL, n, sort_bytes);
     table->scratch_need = bytes;
     if (error == cudaSuccess) {
         error = cudaMalloc(&memory, bytes);
     }
     if (error == cudaSuccess) {
-        cut_scratch<BITS>(&scratch, memory, n, leftovers, sort_bytes);
-        error = clear_scratch<BITS>(&scratch, memory, bytes, n);
+        error = cudaMemsetAsync(memory, 0, bytes, cudaStreamPerThread);
+    }
+    if (error == cudaSuccess) {
+        error = cudaStreamSynchronize(cudaStreamPerThread);
     }
     if (error != cudaSuccess) {
         (void)cudaFree(memory);
@@ -146,7 +167,6 @@ static cudaError_t enlarge(struct sw_cuda_table *table, uint32_t n, bool leftove
     area->memory = memory;
     area->operations = n;
     area->sort_bytes = sort_bytes;
-    area->has_leftovers = leftovers;
     area->version++;
     __atomic_store_n(&area->bytes, bytes, __ATOMIC_RELAXED);
     return cudaSuccess;
@@ -155,12 +175,9 @@ static cudaError_t enlarge(struct sw_cuda_table *table, uint32_t n, bool leftove
 template <int BITS> cudaError_t sw_cuda_reserve_scratch(struct sw_cuda_table *table, uint32_t n)
 {
     struct sw_cuda_scratch_area *area = area_of<BITS>(table);
-    const bool leftovers = table->config.stash_slots == 0;
     cudaError_t error = sw_cuda_turn_take(table->launcher);
-    const bool fits = area->operations >= n && (area->has_leftovers || !leftovers);
-    if (error == cudaSuccess && !fits) {
-        error = enlarge<BITS>(table, area->operations > n ? area->operations : n,
-                              area->has_leftovers || leftovers);
+    if (error == cudaSuccess && area->operations < n) {
+        error = enlarge<BITS>(table, n);
     }
     sw_cuda_turn_return(table->launcher);
     return error;
@@ -171,8 +188,11 @@ template <int BITS> void sw_cuda_use_scratch(struct sw_cuda_table *table)
     const struct sw_cuda_scratch_area *area = area_of<BITS>(table);
     if (table->scratch_version != area->version) {
         table->scratch_version = area->version;
-        (void)cut_scratch<BITS>(&sw_cuda_device_of<BITS>(table)->scratch, area->memory,
-                                area->operations, area->has_leftovers, area->sort_bytes);
+        struct sw_cuda_scratch<BITS> *scratch = &sw_cuda_device_of<BITS>(table)->scratch;
+        (void)cut_scratch<BITS>(scratch, area->memory, area->operations, area->sort_bytes);
+        if (table->config.stash_slots != 0) {
+            scratch->leftovers = NULL;
+        }
     }
 }
 

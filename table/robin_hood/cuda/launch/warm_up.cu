@@ -161,7 +161,8 @@ static cudaError_t warm_up_moves(const struct sw_cuda_device<BITS> *device,
         error = sw_cuda_launch_merge<BITS>(device, &none, &device->table, stream);
     }
     if (error == cudaSuccess) { /* the stash is empty: there is nothing to set aside */
-        error = sw_cuda_launch_close_up<BITS>(device, device->scratch.inserts, stream);
+        error = sw_cuda_launch_close_up<BITS>(
+            device, (typename sw_width<BITS>::slot *)device->scratch.deletes, stream);
     }
     if (error == cudaSuccess) {
         error = sw_cuda_launch_reset<BITS>(device, stream);
@@ -184,10 +185,9 @@ cudaError_t sw_cuda_warm_up(const struct sw_cuda_device<BITS> *device, uint32_t 
 {
     struct sw_cuda_batch<BITS> batch = {
     };
-    /* parts of the scratch that these batches do not use; their alignment makes them large
-     * enough */
-    struct sw_cuda_tally *tally = (struct sw_cuda_tally *)device->scratch.updates;
-    batch.record = (struct sw_cuda_record *)device->scratch.undo;
+    /* only overfull ranges use these counts, and these batches have none */
+    struct sw_cuda_tally *tally = (struct sw_cuda_tally *)device->scratch.ranged.counts;
+    batch.record = (struct sw_cuda_record *)(tally + 1);
     batch.keys = device->scratch.operands;
     batch.op = SW_GET;
     batch.group_count = 1;
@@ -220,10 +220,10 @@ cudaError_t sw_cuda_warm_up(const struct sw_cuda_device<BITS> *device, uint32_t 
     return error;
 }
 
-static_assert(sizeof(struct sw_cuda_tally) <= SW_CUDA_CUT_ALIGN,
-              "fits in any piece of the scratch");
-static_assert(sizeof(struct sw_cuda_record) <= SW_CUDA_CUT_ALIGN,
-              "fits in any piece of the scratch");
+static_assert(sizeof(struct sw_cuda_tally) + sizeof(struct sw_cuda_record) <=
+                      SW_CUDA_OVERFULL_COUNTS * sizeof(uint32_t) &&
+                  sizeof(struct sw_cuda_tally) % alignof(struct sw_cuda_record) == 0,
+              "the counts have room");
 
 #define INSTANTIATE(BITS, ...)                                                                \
     template cudaError_t sw_cuda_warm_up<BITS>(const struct sw_cuda_device<BITS> *, uint32_t, \

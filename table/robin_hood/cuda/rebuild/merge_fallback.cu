@@ -12,10 +12,12 @@ static __device__ inline void upsert_all(const struct sw_cuda_device<BITS> &devi
                                          const struct grid_stride &stride)
 {
     typedef sw_width<BITS> W;
+    clear_key_slots<BITS>(device, batch, batch.count, true, stride.start, stride.step);
+    cooperative_groups::this_grid().sync(); /* M4: the key slots are free */
     for (uint64_t i = stride.start; i / 32 * 32 < batch.count; i += stride.step) {
         const bool mine = i < batch.count;
         assign_key_slot<BITS>(device, batch, i, mine ? W::mix(&device.table, batch.keys[i]) : 0,
-                              mine);
+                              mine, batch.count);
         if (mine && i % 64 == 0) {
             device.scratch.found[i / 64] = 0;
         }

@@ -27,7 +27,7 @@ template <bool KEY_STRINGS = false> static __device__ inline bool is_seed(const 
 /* The sorted steps, cut into segments. */
 struct runs {
     const step *steps;
-    const struct overfull_operation *sorted; /* the operation of each step */
+    const struct sw_overfull_operation *sorted; /* the operation of each step */
     uint32_t count;
     const uint32_t *starts; /* start of each segment; after the last one `count` */
     uint32_t segments;
@@ -61,7 +61,7 @@ static __device__ inline bool is_due(const struct segment &of, bool waiting)
 template <int BITS, bool KEY_STRINGS>
 static __device__ inline step step_of(const struct sw_cuda_rows &rows,
                                       const struct sw_cuda_row_batch<BITS> &batch,
-                                      const struct overfull_operation &one)
+                                      const struct sw_overfull_operation &one)
 {
     const uint32_t i = one.number;
     const struct sw_cuda_part *part = part_of(batch.parts, batch.part_count, i);
@@ -94,7 +94,8 @@ static __device__ inline struct runs sort_steps(const struct sw_cuda_rows &rows,
     uint32_t pass = 0;
     uint32_t shift = 0;
     do {
-        struct overfull_operation *out = (struct overfull_operation *)scratch.sorted[pass++ % 2];
+        struct sw_overfull_operation *out =
+            (struct sw_overfull_operation *)scratch.sorted[pass++ % 2];
         const uint32_t all = sort_pass(memory, in, shift, scratch.counts, out);
         in = {NULL, out, all};
         shift += DIGIT_BITS;

@@ -144,7 +144,7 @@ static __device__ inline void carry_out(const struct sw_cuda_device<BITS> &devic
     }
     at = sw_list_append(&control->inserts, effect.net == SW_NET_INSERT);
     if (effect.net == SW_NET_INSERT) {
-        device.scratch.inserts[at] = effect.entry;
+        *sw_listed_insert<BITS>(device.scratch, at) = effect.entry;
     }
 }
 

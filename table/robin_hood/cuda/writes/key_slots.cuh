@@ -62,14 +62,36 @@ template <typename T> static __device__ inline T atomic_cas(T *at, T expected, T
     return (T)atomicCAS((unsigned int *)at, (unsigned int)expected, (unsigned int)desired);
 }
 
-/* Returns the key slot of m, and claims it if it was free. At least half of the 2 * count key slots
- * stay free, so every probe ends. */
+/* Frees the key slots of a batch that has at most keys_max keys in them. Other arrays have used
+ * their memory. `folds`: the batch uses the other arrays beside m. */
+template <int BITS>
+static __device__ inline void
+clear_key_slots(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_batch<BITS> &batch,
+                uint32_t keys_max, bool folds, uint64_t start, uint64_t step)
+{
+    const struct sw_cuda_key_slots<BITS> *key_slots = &device.scratch.key_slots;
+    for (uint64_t j = start; j <= 2 * (uint64_t)keys_max; j += step) {
+        key_slots->m[j] = sw_width<BITS>::empty;
+        if (folds) {
+            key_slots->last[j] = 0;
+        }
+        if (folds && batch.found != NULL) {
+            key_slots->first[j] = 0;
+        }
+        if (folds && combines(batch.op)) {
+            key_slots->value[j] = 0;
+        }
+    }
+}
+
+/* Returns the key slot of m, and claims it if it was free. At least half of the 2 * keys_max key
+ * slots stay free, so every probe ends. */
 template <int BITS>
 static __device__ inline uint32_t claim_key_slot(const struct sw_cuda_key_slots<BITS> &key_slots,
-                                                 typename sw_width<BITS>::word m, uint32_t count)
+                                                 typename sw_width<BITS>::word m, uint32_t keys_max)
 {
     typedef sw_width<BITS> W;
-    uint32_t key_slots_count = 2 * count;
+    uint32_t key_slots_count = 2 * keys_max;
     if (m == W::empty) {
         return key_slots_count;
     }
@@ -91,9 +113,9 @@ static __device__ inline uint32_t claim_key_slot(const struct sw_cuda_key_slots<
 /* Adds operation i, whose key has the mixed form m, to its key slot. `mine`: this thread has an
  * operation. All threads of a warp must call it, with consecutive operations. */
 template <int BITS>
-static __device__ inline void assign_key_slot(const struct sw_cuda_device<BITS> &device,
-                                              const struct sw_cuda_batch<BITS> &batch, uint64_t i,
-                                              typename sw_width<BITS>::word m, bool mine)
+static __device__ inline void
+assign_key_slot(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_batch<BITS> &batch,
+                uint64_t i, typename sw_width<BITS>::word m, bool mine, uint32_t keys_max)
 {
     typedef typename sw_width<BITS>::word word;
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
@@ -102,7 +124,7 @@ static __device__ inline void assign_key_slot(const struct sw_cuda_device<BITS> 
     word operand = 0;
     if (mine) {
         operand = batch.op != SW_DELETE ? batch.values[i] : 0;
-        key_slot = claim_key_slot<BITS>(*key_slots, m, batch.count);
+        key_slot = claim_key_slot<BITS>(*key_slots, m, keys_max);
         scratch->m[i] = m;
         scratch->operands[i] = operand;
         scratch->index_sorted[i] = key_slot;
@@ -195,23 +217,6 @@ static __device__ inline bool was_found(const struct sw_cuda_scratch<BITS> *scra
     bool present = (scratch->key_slots.last[key_slot] & PRESENT) != 0;
     bool first = ~scratch->key_slots.first[key_slot] == (uint32_t)i;
     return op == SW_DELETE ? present && first : op == SW_SET_PRESENT ? present : present || !first;
-}
-
-/* Frees and zeroes the key slot of operation i. Several threads may store the same values (M6). */
-template <int BITS>
-static __device__ inline void free_key_slot(const struct sw_cuda_device<BITS> &device,
-                                            const struct sw_cuda_batch<BITS> &batch, uint64_t i)
-{
-    const struct sw_cuda_key_slots<BITS> *key_slots = &device.scratch.key_slots;
-    uint32_t key_slot = device.scratch.index_sorted[i];
-    key_slots->m[key_slot] = sw_width<BITS>::empty;
-    key_slots->last[key_slot] = 0;
-    if (batch.found != NULL) {
-        key_slots->first[key_slot] = 0;
-    }
-    if (combines(batch.op)) {
-        key_slots->value[key_slot] = 0;
-    }
 }
 
 #endif

@@ -136,8 +136,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
     at = sw_list_append(&control->inserts, net == SW_NET_INSERT);
     if (net == SW_NET_INSERT) {
-        scratch->inserts[at].m = m;
-        scratch->inserts[at].value = value;
+        *sw_listed_insert<BITS>(*scratch, at) = {value, m};
     }
     if (net == SW_NET_DELETE && place.in_stash) {
         atomicAdd(&control->deletes_in_stash, 1U); /* M6: a count */

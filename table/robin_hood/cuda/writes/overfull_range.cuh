@@ -80,7 +80,7 @@ static __device__ inline void apply_key_slots(const struct sw_cuda_device<BITS> 
         }
         at = sw_list_append(&device.control->inserts, absent);
         if (absent) {
-            scratch->inserts[at] = entry;
+            *sw_listed_insert<BITS>(*scratch, at) = entry;
         }
     }
     sw_warp_add(&counters->probes, probes);
@@ -92,12 +92,7 @@ static __device__ inline void apply_key_slots(const struct sw_cuda_device<BITS> 
                                          determine the hits */
         sw_warp_add(&counters->hits, hits);
     }
-    grid.sync(); /* M4: all blocks have read their answers from the key slots */
-    for (i = stride.start; i < batch.count; i += stride.step) {
-        if (scratch->index_sorted[i] != NO_KEY_SLOT) {
-            free_key_slot<BITS>(device, batch, i);
-        }
-    }
+    grid.sync(); /* M4: the answers of all blocks */
 }
 
 /* --- any kinds -------------------------------------------------------------------------------- */
@@ -106,7 +101,7 @@ static __device__ inline void apply_key_slots(const struct sw_cuda_device<BITS> 
 template <int BITS> struct overfull_runs {
     typedef struct sw_cuda_update<BITS> place;
     const struct sw_cuda_device<BITS> &device;
-    const struct overfull_operation *sorted;
+    const struct sw_overfull_operation *sorted;
     uint32_t count;
     struct sw_run_scratch<BITS> scratch;
     __device__ typename sw_width<BITS>::word key(uint32_t j) const
@@ -130,46 +125,22 @@ template <int BITS> struct overfull_runs {
     }
 };
 
-/* Returns the memory where blocks exchange the state of runs: the list of updates, which is not
- * used meanwhile. A batch with an overfull range has more operations than a block has threads, so
- * the list has room. */
-template <int BITS>
-static __device__ inline struct sw_run_scratch<BITS>
-run_scratch_of(const struct sw_cuda_scratch<BITS> *scratch, uint32_t count) {
-    typedef sw_run_kind<BITS> kind;
-    const uint32_t slices = sw_slices_of(count) + 1;
-    struct sw_run_scratch<BITS> runs;
-    static_assert(SW_RUN_BLOCK * sizeof(struct sw_cuda_update<BITS>) >=
-                      3 * (sizeof(typename kind::change) + 2 * sizeof(typename kind::key_state)),
-                  "a slice for each whole block of updates, and two more slices");
-    runs.changes = (typename kind::change *)scratch->updates;
-    runs.begun = (typename kind::key_state *)(runs.changes + slices);
-    runs.entering = runs.begun + slices;
-    return runs;
-}
-
 /* Sorts the operations that have a key slot by its number, stably. */
 template <int BITS>
 static __device__ inline struct overfull_runs<BITS>
-sort_overfull(const struct sw_cuda_device<BITS> &device, uint32_t count) {
+sort_overfull(const struct sw_cuda_device<BITS> &device, uint32_t count, uint32_t keys_max) {
     __shared__ struct sort_memory memory;
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
-    /* only later kernels write the list of long removals, and it has room for two arrays of
-     * the overfull operations */
-    struct overfull_operation *half[2] = {(struct overfull_operation *)scratch->long_removals,
-                                          (struct overfull_operation *)scratch->long_removals +
-                                              count};
+    /* takes the memory of the key slots: only their numbers are needed by now */
+    struct sw_overfull_operation *half[2] = {scratch->overfull, scratch->overfull + count};
     struct unsorted in = {scratch->index_sorted, NULL, count};
     uint32_t pass = 0;
-    for (uint32_t shift = 0; 2 * (uint64_t)count >> shift != 0; shift += DIGIT_BITS, pass++) {
+    for (uint32_t shift = 0; 2 * (uint64_t)keys_max >> shift != 0; shift += DIGIT_BITS, pass++) {
         const uint32_t all = sort_pass(&memory, in, shift, scratch->ranged.counts, half[pass % 2]);
         in = {NULL, half[pass % 2], all};
     }
-    return {device, in.from, in.count, run_scratch_of<BITS>(scratch, count)};
+    return {device, in.from, in.count, scratch->runs};
 }
-
-static_assert(sizeof(struct sw_cuda_removal<64>) >= 2 * sizeof(struct overfull_operation),
-              "a list of removals has room for two overfull operations");
 
 /* Records that the key of an operation was present before it, if `found`. All threads of a warp
  * must call it. */
@@ -228,15 +199,14 @@ fold_slice(const struct wanted<BITS> &wanted, const struct overfull_runs<BITS> &
 
 /* Carries out the operations whose key slots are in index_sorted. */
 template <int BITS>
-static __device__ inline void
-apply_in_order(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_batch<BITS> &batch,
-               const struct wanted<BITS> &wanted, const struct grid_stride &stride)
+static __device__ inline void apply_in_order(const struct sw_cuda_device<BITS> &device,
+                                             const struct sw_cuda_batch<BITS> &batch,
+                                             const struct wanted<BITS> &wanted, uint32_t keys_max)
 {
     __shared__ struct sw_run_memory<BITS> own;
     __shared__ struct sw_enter_memory<BITS> entering;
     cooperative_groups::grid_group grid = cooperative_groups::this_grid();
-    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
-    const struct overfull_runs<BITS> runs = sort_overfull<BITS>(device, batch.count);
+    const struct overfull_runs<BITS> runs = sort_overfull<BITS>(device, batch.count, keys_max);
     const uint32_t slices = sw_slices_of(runs.count);
     struct fold_counts counts = {};
     for (uint32_t s = blockIdx.x; s < slices; s += gridDim.x) {
@@ -251,13 +221,7 @@ apply_in_order(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_b
         fold_slice<BITS>(wanted, runs, s, &own, &counts);
     }
     add_counts(&device.control->counters, &counts);
-    grid.sync(); /* M4: no block will read a key slot again */
-    for (uint64_t i = stride.start; i < batch.count; i += stride.step) {
-        const uint32_t key_slot = scratch->index_sorted[i];
-        if (key_slot != NO_KEY_SLOT) {
-            scratch->key_slots.m[key_slot] = sw_width<BITS>::empty;
-        }
-    }
+    grid.sync(); /* M4: the answers of all blocks */
 }
 
 #endif

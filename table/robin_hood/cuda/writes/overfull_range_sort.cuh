@@ -37,21 +37,15 @@ static __device__ inline struct grid_stride stride_of_thread(void)
             (uint64_t)gridDim.x * OVERFULL_THREADS};
 }
 
-/* An operation of an overfull range: its key slot and its number. */
-struct overfull_operation {
-    uint32_t key_slot;
-    uint32_t number;
-};
-
 /* The input of a pass of the sort: the operations in array order, some without a key slot, or the
  * output of the pass before. */
 struct unsorted {
     const uint32_t *key_slots; /* NULL: the input is `from` */
-    const struct overfull_operation *from;
+    const struct sw_overfull_operation *from;
     uint32_t count;
-    __device__ struct overfull_operation at(uint64_t i) const
+    __device__ struct sw_overfull_operation at(uint64_t i) const
     {
-        struct overfull_operation none = {NO_KEY_SLOT, 0};
+        struct sw_overfull_operation none = {NO_KEY_SLOT, 0};
         if (i >= count) {
             return none;
         }
@@ -72,7 +66,7 @@ struct sort_memory {
     uint32_t sums[OVERFULL_THREADS / 32];
 };
 
-static __device__ inline uint32_t digit_of(struct overfull_operation one, uint32_t shift)
+static __device__ inline uint32_t digit_of(struct sw_overfull_operation one, uint32_t shift)
 {
     return one.key_slot >> shift & (DIGITS - 1);
 }
@@ -118,7 +112,7 @@ static __device__ inline void count_digits(struct sort_memory *memory, const str
     memory->base[threadIdx.x] = 0;
     __syncthreads(); /* M2: the counts are zero */
     for (uint64_t i = begin + threadIdx.x; i < end; i += OVERFULL_THREADS) {
-        const struct overfull_operation one = in.at(i);
+        const struct sw_overfull_operation one = in.at(i);
         if (one.key_slot != NO_KEY_SLOT) {
             atomicAdd(&memory->base[digit_of(one, shift)], 1U);
         }
@@ -152,14 +146,14 @@ static __device__ inline void sum_digits(struct sort_memory *memory, uint32_t *c
 
 /* Moves the operations of the block's share to their places. */
 static __device__ inline void place_digits(struct sort_memory *memory, const struct unsorted &in,
-                                           uint32_t shift, struct overfull_operation *out)
+                                           uint32_t shift, struct sw_overfull_operation *out)
 {
     const uint32_t warp = threadIdx.x / 32;
     uint64_t begin = 0;
     uint64_t end = 0;
     share_of(in.count, &begin, &end);
     for (uint64_t from = begin; from < end; from += OVERFULL_THREADS) {
-        const struct overfull_operation one =
+        const struct sw_overfull_operation one =
             in.at(from + threadIdx.x < end ? from + threadIdx.x : in.count);
         const uint32_t digit = digit_of(one, shift);
         uint32_t alike = __ballot_sync(SW_WARP_ALL, one.key_slot != NO_KEY_SLOT);
@@ -193,7 +187,7 @@ static __device__ inline void place_digits(struct sort_memory *memory, const str
  * operations. */
 static __device__ inline uint32_t sort_pass(struct sort_memory *memory, const struct unsorted &in,
                                             uint32_t shift, uint32_t *counts,
-                                            struct overfull_operation *out)
+                                            struct sw_overfull_operation *out)
 {
     cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     uint32_t *totals = counts + DIGITS * gridDim.x;

@@ -14,18 +14,18 @@
 #include "table/device/cutter.cuh"
 #include "table/robin_hood/cuda/device.cuh"
 
-/* What is kept during the pieces, in scratch.m_sorted. */
+/* What is kept during the pieces, in scratch.pieces. */
 struct pieces {
     struct sw_state begun;    /* the table's state before the first piece */
     struct sw_counters total; /* of the pieces that are complete */
 };
-static_assert(sizeof(struct pieces) <= SW_CUDA_CUT_ALIGN, "fits in any part of the scratch");
+static_assert(sizeof(struct pieces) <= SW_CUDA_CUT_ALIGN, "fits");
 
 template <int BITS>
 static __host__ __device__ inline struct pieces *
 pieces_of(const struct sw_cuda_device<BITS> &device)
 {
-    return (struct pieces *)device.scratch.m_sorted;
+    return (struct pieces *)device.scratch.pieces;
 }
 
 /* Copies the state. If the stash is full, also sets control->absent if an upsert of the batch would

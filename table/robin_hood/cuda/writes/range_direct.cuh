@@ -156,7 +156,7 @@ static __device__ inline void append_rest(const struct sw_cuda_device<BITS> &dev
             scratch->deletes[first + p].slot = kept_slot<BITS>(fold, e);
             scratch->deletes[first + p].m = fold->entries[e].m;
         } else {
-            scratch->inserts[first + p] = fold->entries[e];
+            *sw_listed_insert<BITS>(*scratch, first + p) = fold->entries[e];
         }
     }
 }

@@ -124,11 +124,12 @@ static __device__ inline void take_places(const struct sw_cuda_device<BITS> &dev
                                           const struct range_layout &layout, uint32_t *taken)
 {
     for (uint32_t r = threadIdx.x; r < layout.ranges; r += THREADS) {
-        uint32_t here = taken[r];
+        const uint32_t here = taken[r];
         if (here != 0) {
-            taken[r] = atomicAdd(&device.scratch.ranged.lengths[r], here);
-            if (taken[r] + here > layout.room) {
-                device.control->overfull = 1;
+            const uint32_t before = atomicAdd(&device.scratch.ranged.lengths[r], here);
+            taken[r] = before;
+            if (before + here > layout.room) {
+                atomicAdd(&device.control->overfull, before > layout.room ? here : before + here);
             }
         }
     }
@@ -212,7 +213,7 @@ static __device__ inline void upsert_entry(const struct sw_cuda_device<BITS> &de
     }
     uint32_t at = sw_list_append(&device.control->inserts, absent);
     if (absent) {
-        device.scratch.inserts[at] = entry;
+        *sw_listed_insert<BITS>(device.scratch, at) = entry;
     }
 }
 
@@ -309,9 +310,10 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
 
 /* Assigns key slots to the operations of the overfull ranges, and no key slot to the others. */
 template <int BITS>
-static __device__ inline void
-assign_key_slots(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_batch<BITS> &batch,
-                 const struct range_layout &layout, const struct grid_stride &stride)
+static __device__ inline void assign_key_slots(const struct sw_cuda_device<BITS> &device,
+                                               const struct sw_cuda_batch<BITS> &batch,
+                                               const struct range_layout &layout, uint32_t keys_max,
+                                               const struct grid_stride &stride)
 {
     typedef sw_width<BITS> W;
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
@@ -323,12 +325,12 @@ assign_key_slots(const struct sw_cuda_device<BITS> &device, const struct sw_cuda
             scratch->index_sorted[i] = NO_KEY_SLOT;
         }
         if (!layout.in_order) {
-            assign_key_slot<BITS>(device, batch, i, m, mine);
+            assign_key_slot<BITS>(device, batch, i, m, mine, keys_max);
         } else if (mine) {
             scratch->m[i] = m;
             scratch->operands[i] = operand_of<BITS>(batch, i);
             scratch->ops[i] = (uint8_t)op_of<BITS>(batch, i);
-            scratch->index_sorted[i] = claim_key_slot<BITS>(scratch->key_slots, m, batch.count);
+            scratch->index_sorted[i] = claim_key_slot<BITS>(scratch->key_slots, m, keys_max);
         }
     }
 }
@@ -358,11 +360,15 @@ static __global__ void __launch_bounds__(OVERFULL_THREADS, OVERFULL_BLOCKS_PER_S
     struct sw_cuda_control *control = device.control;
     const struct grid_stride stride = stride_of_thread();
     if (sw_is_admitted(control)) {
-        if (control->overfull != 0) {
-            assign_key_slots<BITS>(device, batch, layout, stride);
+        const uint32_t keys_max = control->overfull;
+        if (keys_max != 0) {
+            clear_key_slots<BITS>(device, batch, keys_max, !layout.in_order, stride.start,
+                                  stride.step);
+            cooperative_groups::this_grid().sync(); /* M4: the key slots are free */
+            assign_key_slots<BITS>(device, batch, layout, keys_max, stride);
             cooperative_groups::this_grid().sync(); /* M4: key slots of all blocks */
             if (layout.in_order) {
-                apply_in_order<BITS>(device, batch, wanted, stride);
+                apply_in_order<BITS>(device, batch, wanted, keys_max);
             } else {
                 apply_key_slots<BITS>(device, batch, stride);
             }
