@@ -51,6 +51,8 @@ struct sw_backend_facts {
     bool gathers_all;   /* submit takes no writes: each write goes to submit_combined, and has no
                            more groups than operations; constant */
     bool filters_slots; /* GET may have a filter; constant */
+    bool finds_first;   /* a batch of FIND_OR_INSERT alone first runs as a GET: if all keys are
+                           present, it ends there. With submit_combined; constant */
 };
 
 /* Batches of operations that one launch carries out, as if one after the other. Each of them

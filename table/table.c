@@ -161,6 +161,7 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
         status = sw_combiner_open(&table->combiner, table->backend, table->memory,
                                   table->config.sequencer, facts.combined_ops_max,
                                   facts.gathered_ops_max, facts.gathers_all);
+        table->combiner.finds_first = facts.finds_first;
     }
     if (status != SW_OK) {
         snprintf(reason, reason_size, "cannot create the queue of the writes: %s",

@@ -2,7 +2,7 @@
  *
  * write_combiner.c - gathering write batches, and launching them in order.
  */
-#include "table/write_combiner.h"
+#include "table/write_combiner_parts.h"
 
 #include <assert.h>
 #include <string.h>
@@ -10,19 +10,6 @@
 /* From this many gathered operations on, a batch of another operation waits for the next launch:
  * backends carry out many operations of one kind faster than mixed ones. */
 #define APART_MIN 65536
-
-/* Stages of a batch: sw_batch._stage. */
-enum stage { IN_QUEUE, DEFERRED, WAITING, DONE };
-
-static enum stage stage_of(const struct sw_batch *batch)
-{
-    return (enum stage)__atomic_load_n(&batch->_stage, __ATOMIC_ACQUIRE);
-}
-
-static void set_stage(struct sw_batch *batch, enum stage stage)
-{
-    __atomic_store_n(&batch->_stage, (int)stage, __ATOMIC_RELEASE);
-}
 
 /* --- open and close --------------------------------------------------------------------------- */
 
@@ -67,15 +54,6 @@ void sw_combiner_set_sequence(struct sw_combiner *combiner, uint64_t sequence)
 uint64_t sw_combiner_last_sequence(const struct sw_combiner *combiner)
 {
     return __atomic_load_n(&combiner->sequence, __ATOMIC_ACQUIRE);
-}
-
-void sw_combiner_queue_init(struct sw_combiner_queue *queue, struct sw_combiner *combiner,
-                            void *backend_queue)
-{
-    memset(queue, 0, sizeof(*queue));
-    queue->combiner = combiner;
-    queue->backend_queue = backend_queue;
-    queue->deferred_end = &queue->deferred;
 }
 
 /* --- launches; the leader's ------------------------------------------------------------------- */
@@ -209,14 +187,8 @@ static bool gather_launch(struct sw_combiner *combiner, struct sw_combined_launc
 static void release(const struct sw_combined_launch *combined)
 {
     for (uint32_t i = 0; i < combined->count; i++) {
-        set_stage(combined->parts[i], DONE);
+        sw_batch_set_stage(combined->parts[i], DONE);
     }
-}
-
-/* Returns whether a batch is a sweep that finds the expired entries by itself. */
-static bool is_sweep(const struct sw_batch *batch)
-{
-    return batch->kind == SW_BATCH_SWEEP && batch->remove_count == 0;
 }
 
 /* Returns the number of the write, or of the last write before the image. */
@@ -304,14 +276,12 @@ static void sweep(struct sw_combiner *combiner)
         }
         pthread_mutex_unlock(&combiner->lock);
         if (batch != NULL) {
-            set_stage(batch, DONE);
+            sw_batch_set_stage(batch, DONE);
         }
     } while (batch != NULL);
 }
 
-/* Completes finished launches and launches waiting batches, unless another thread leads. A batch
- * that arrives too late for that thread is launched by the next poll. */
-static void lead_launches(struct sw_combiner *combiner, const struct sw_batch *own)
+void sw_combiner_lead(struct sw_combiner *combiner, const struct sw_batch *own)
 {
     if (__atomic_load_n(&combiner->is_led, __ATOMIC_RELAXED) ||
         __atomic_exchange_n(&combiner->is_led, true, __ATOMIC_ACQUIRE)) {
@@ -330,170 +300,4 @@ static void lead_launches(struct sw_combiner *combiner, const struct sw_batch *o
         sweep(combiner);
     }
     __atomic_store_n(&combiner->is_led, false, __ATOMIC_RELEASE);
-}
-
-/* --- submit and poll; the queue's thread ------------------------------------------------------ */
-
-static uint32_t stream_of(const struct sw_batch *batch)
-{
-    return batch->stream % SW_COMBINER_STREAMS;
-}
-
-/* Appends a write to the order. First flushes earlier reads of its stream that the backend still
- * holds back. */
-static void push(struct sw_combiner_queue *queue, struct sw_batch *batch)
-{
-    struct sw_combiner *combiner = queue->combiner;
-    if (combiner->backend->flush != NULL) {
-        combiner->backend->flush(queue->backend_queue, batch->stream);
-    }
-    batch->_next = NULL;
-    set_stage(batch, WAITING);
-    const bool sweeps = is_sweep(batch);
-    struct sw_batch ***end = sweeps ? &combiner->sweeps_end : &combiner->waiting_end;
-    pthread_mutex_lock(&combiner->lock);
-    if (batch->kind == SW_BATCH_IMAGE) {
-        batch->image.sequence = combiner->sequence;
-    } else if (!sweeps) {
-        batch->write_sequence = sw_sequencer_next(combiner->sequencer);
-        __atomic_store_n(&combiner->sequence, batch->write_sequence, __ATOMIC_RELEASE);
-    }
-    uint64_t sequence = combiner->sequence;
-    **end = batch;
-    *end = &batch->_next;
-    __atomic_fetch_add(sweeps ? &combiner->sweeping : &combiner->gathered, 1, __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&combiner->lock);
-    queue->last_write[stream_of(batch)] = sequence; /* `batch` may be done already */
-}
-
-/* Returns whether a batch may be submitted, given that its stream has no deferred batch before
- * it. */
-static bool may_go(const struct sw_combiner_queue *queue, const struct sw_batch *batch)
-{
-    return !sw_batch_is_read(batch) ||
-           queue->last_write[stream_of(batch)] <=
-               __atomic_load_n(&queue->combiner->launched, __ATOMIC_ACQUIRE);
-}
-
-static int go(struct sw_combiner_queue *queue, struct sw_batch *batch)
-{
-    if (!sw_batch_is_read(batch)) {
-        push(queue, batch);
-        return SW_OK;
-    }
-    set_stage(batch, IN_QUEUE);
-    return queue->combiner->backend->submit(queue->backend_queue, batch);
-}
-
-static void defer(struct sw_combiner_queue *queue, struct sw_batch *batch)
-{
-    batch->_next = NULL;
-    set_stage(batch, DEFERRED);
-    *queue->deferred_end = batch;
-    queue->deferred_end = &batch->_next;
-    queue->deferred_of[stream_of(batch)]++;
-}
-
-/* Submits the deferred batches that may go. A batch stays deferred if an earlier batch of its
- * stream stays. */
-static void send_deferred(struct sw_combiner_queue *queue)
-{
-    bool stays[SW_COMBINER_STREAMS] = {false};
-    struct sw_batch **at = &queue->deferred;
-    while (*at != NULL) {
-        struct sw_batch *batch = *at;
-        struct sw_batch *next = batch->_next;
-        uint32_t stream = stream_of(batch);
-        int status = SW_E_BUSY;
-        if (!stays[stream] && may_go(queue, batch)) {
-            status = go(queue, batch);
-        }
-        if (status == SW_E_BUSY) {
-            set_stage(batch, DEFERRED);
-            stays[stream] = true;
-            at = &batch->_next;
-            continue;
-        }
-        *at = next;
-        queue->deferred_of[stream]--;
-        if (status != SW_OK) {
-            batch->status = status;
-            set_stage(batch, DONE);
-        }
-    }
-    queue->deferred_end = at;
-}
-
-/* Takes a place in the queue for a read. Returns false if the queue is full. */
-static bool begin_read(struct sw_combiner_queue *queue, const struct sw_batch *batch)
-{
-    bool scan = batch->kind == SW_BATCH_SCAN;
-    if (queue->reads == SW_READS_MAX || (scan && queue->scans)) {
-        return false;
-    }
-    queue->reads++;
-    queue->scans = queue->scans || scan;
-    return true;
-}
-
-static void end_read(struct sw_combiner_queue *queue, const struct sw_batch *batch)
-{
-    assert(queue->reads > 0 && (batch->kind != SW_BATCH_SCAN || queue->scans));
-    queue->reads--;
-    queue->scans = queue->scans && batch->kind != SW_BATCH_SCAN;
-}
-
-/* Forgets the numbers of earlier eras: they are invalid after the sequence decreased. */
-static void forget_other_eras(struct sw_combiner_queue *queue)
-{
-    uint64_t era = __atomic_load_n(&queue->combiner->era, __ATOMIC_ACQUIRE);
-    if (queue->era != era) {
-        memset(queue->last_write, 0, sizeof(queue->last_write));
-        queue->era = era;
-    }
-}
-
-int sw_combiner_submit(struct sw_combiner_queue *queue, struct sw_batch *batch)
-{
-    bool reads = sw_batch_is_read(batch);
-    forget_other_eras(queue);
-    batch->write_sequence = 0;
-    if (reads && !begin_read(queue, batch)) {
-        return SW_E_BUSY;
-    }
-    if (queue->deferred_of[stream_of(batch)] > 0 || !may_go(queue, batch)) {
-        defer(queue, batch);
-        return SW_OK;
-    }
-    int status = go(queue, batch);
-    if (reads && status != SW_OK) {
-        end_read(queue, batch);
-    }
-    lead_launches(queue->combiner, batch);
-    return status;
-}
-
-/* Returns the status of a batch. Leads if the batch still waits. */
-static int status_of(struct sw_combiner_queue *queue, struct sw_batch *batch)
-{
-    if (stage_of(batch) == IN_QUEUE) {
-        return queue->combiner->backend->poll(queue->backend_queue, batch);
-    }
-    if (stage_of(batch) != DONE) {
-        lead_launches(queue->combiner, batch);
-    }
-    return stage_of(batch) == DONE ? batch->status : SW_PENDING;
-}
-
-int sw_combiner_poll(struct sw_combiner_queue *queue, struct sw_batch *batch)
-{
-    if (queue->deferred != NULL) {
-        send_deferred(queue);
-    }
-    int status = status_of(queue, batch);
-    if (status != SW_PENDING && batch->write_sequence == 0 && batch->kind != SW_BATCH_IMAGE &&
-        batch->kind != SW_BATCH_SWEEP) {
-        end_read(queue, batch);
-    }
-    return status;
 }

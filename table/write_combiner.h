@@ -13,10 +13,15 @@
  * launched. A deferred read reserves a place in its queue from the start. Otherwise later reads
  * could take all places, and a caller that polls them only after this read would wait for ever.
  *
+ * In a table of ids a batch of FIND_OR_INSERT alone first goes to its queue as a GET. If all its
+ * keys are present, it is done. Otherwise it becomes a write. Batches of other operations that its
+ * stream submits after it are deferred until one of the two is known.
+ *
  * A batch, from submit to completion:
  *
  *   read:   [deferred ->] in its queue -> done
  *   write:  [deferred ->] waiting -> launched, alone or together with others -> done
+ *   ids:    [deferred ->] finding -> done, or waiting and so on
  *
  * A batch that concerns expiry times (sw_batch.clock_ms) is launched alone: an entry that one batch
  * writes may have expired by the clock of the next batch, which removes it first and lists it among
@@ -61,6 +66,7 @@ struct sw_combiner {
     uint32_t operations_max; /* most operations of a launch of several batches */
     uint32_t gathered_max;   /* most operations of one gathered batch, at least operations_max */
     bool gathers_all;        /* gather every batch, even a small one that is launched alone */
+    bool finds_first;        /* sw_backend_facts; the caller of open sets it */
 
     pthread_mutex_t lock;
     struct sw_batch *waiting; /* under `lock`: oldest first */
@@ -93,6 +99,9 @@ struct sw_combiner_queue {
     uint64_t last_write[SW_COMBINER_STREAMS]; /* sequence of the stream's last write; 0: none */
     uint64_t era;                             /* the combiner's era of `last_write` */
     uint32_t deferred_of[SW_COMBINER_STREAMS];
+    struct sw_batch *finding; /* batches that run as a GET first: oldest first */
+    struct sw_batch **finding_end;
+    uint32_t finding_of[SW_COMBINER_STREAMS];
     uint32_t reads; /* reads deferred, or in the queue and not yet polled done */
     bool scans;     /* one of them is a scan */
 };

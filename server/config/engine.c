@@ -107,7 +107,6 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
         table->rows_gpu_bytes = config->rows_gpu_bytes;
     } else if (config->ids > 0) {
         table->rows_max = config->ids;
-        table->backend = table->backend == SW_BACKEND_AUTO ? SW_BACKEND_CPU : table->backend;
     }
     if (table->engine == SW_ENGINE_CACHE) {
         table->value_bytes = sw_config_stored_bytes(config);

@@ -71,8 +71,7 @@ SW_OPTION(
     "Number the keys of the table: ASSIGN returns the id of a key, below N, and gives an absent "
     "key the lowest free one. DELETE, expiry and FLUSHDB free ids. Operations that set values "
     "are refused. A write that needs an id when all are in use is refused as out of memory. "
-    "Requires host memory (backend cpu). Not with value-bytes, nor in a cluster. 0: values are "
-    "the clients'.")
+    "Not with value-bytes, nor in a cluster. 0: values are the clients'.")
 SW_OPTION(rows_in, "rows-in", "table", SW_ROBIN_HOOD, SW_CHOICE(places), "gpu", "WHERE",
           "Choose where the CUDA backend stores rows. gpu: in GPU memory. host: in pinned host "
           "memory, which the GPU accesses over PCIe; the entries stay in GPU memory. gpu+host: "

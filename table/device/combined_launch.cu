@@ -483,6 +483,7 @@ void sw_cuda_combined_finish(const struct sw_cuda_combined *memory,
             part->status = part->counters.refused != 0 || (counts && words[SW_PART_COLLIDED] != 0)
                                ? SW_E_FULL
                                : SW_OK;
+            part->status = words[SW_PART_INVALID] != 0 ? SW_E_INVALID : part->status;
         }
     }
     if (good) {

@@ -74,6 +74,7 @@ enum sw_cuda_part_word {
     SW_PART_REFUSED,
     SW_PART_COLLIDED, /* refused for a collision, not for lack of room */
     SW_PART_NOT_ADMITTED,
+    SW_PART_INVALID, /* the engine counts it: operands that the operations cannot have */
     SW_PART_WORDS
 };
 

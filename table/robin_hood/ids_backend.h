@@ -10,16 +10,17 @@
  *                   new. If the expiry time of a new key has passed by the clock of the batch, it
  *                   becomes the next millisecond after that clock.
  *   SET             gives a key the id in its operand, for logs and replicas. If the id is not
- * below rows_max, or belongs to another key, the operation changes nothing, and the status of the
- * batch is SW_E_INVALID.
+ * below rows_max, or belongs to another key, the key keeps its id, or gets the lowest free one if
+ * it has none. The status of the batch is then SW_E_INVALID.
  *
  * DELETE, expiry and CLEAR free ids. A restore collects the ids of its entries; if two are equal or
- * one is too large, it ends with SW_E_INVALID. A table of ids lives in host memory.
+ * one is too large, it ends with SW_E_INVALID.
  *
- * A batch of FIND_OR_INSERT alone first runs as a read, on all threads. If all its keys are
- * present, it ends there: it is no write and has no write_sequence. Otherwise one thread carries
- * out the batch in array order. Each group is first admitted by the presence of its keys, as groups
- * of rows are, so no id has to be taken back.
+ * A batch of FIND_OR_INSERT alone first runs as a read. If all its keys are present, it ends there:
+ * it is no write and has no write_sequence. Otherwise it is carried out in array order: on the CPU
+ * by one thread, on CUDA as ids.cuh explains. Each group is first admitted by the presence of its
+ * keys, as groups of rows are. A table has at most rows_max entries, so every insert of an admitted
+ * group gets an id.
  *
  * Threads: constant data.
  */
@@ -28,7 +29,28 @@
 
 #include "table/engine.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The operations of a table of ids, except the kinds of EXPIRE. */
+#define SW_ID_OPERATIONS                                                       \
+    (SW_OPS_ONE(SW_GET) | SW_OPS_ONE(SW_SET) | SW_OPS_ONE(SW_FIND_OR_INSERT) | \
+     SW_OPS_ONE(SW_DELETE))
+
 extern const struct sw_engine_parts sw_robin_hood_ids_engine;
 extern const struct sw_backend sw_robin_hood_ids_backend_cpu;
+/* Returns NULL if this build has no CUDA backend (cuda/absent.c). */
+const struct sw_backend *sw_robin_hood_ids_backend_cuda(void);
+
+/* Returns whether a configuration of the Robin Hood engine is a table of ids. */
+static inline bool sw_config_has_ids(const struct sw_table_config *config)
+{
+    return config->value_bytes == 0 && config->rows_max != 0;
+}
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -5,7 +5,7 @@
 #include "table/robin_hood/robin_hood_backend.h"
 
 #include "table/config.h"
-#include "table/robin_hood/cpu/ids.h"
+#include "table/robin_hood/ids.h"
 #include "table/robin_hood/ids_backend.h"
 #include "table/robin_hood/rows.h"
 #include "table/robin_hood/set_backend.h"
@@ -114,10 +114,6 @@ const struct sw_engine_parts sw_robin_hood_rows_engine = {
 
 static int ids_valid(const struct sw_table_config *config, char *reason, size_t reason_size)
 {
-    if (config->backend == SW_BACKEND_CUDA) {
-        return sw_config_refuse(reason, reason_size,
-                                "a table with ids must be in host memory: use the backend cpu");
-    }
     return numbers_are_valid(config, "ids", reason, reason_size)
                ? valid(config, reason, reason_size)
                : SW_E_INVALID;
@@ -128,18 +124,14 @@ static uint64_t ids_bytes(const struct sw_table_config *config)
     return bytes(config) + sw_ids_bytes(config->rows_max);
 }
 
-static const struct sw_backend *no_cuda(void)
-{
-    return NULL;
-}
-
 const struct sw_engine_parts sw_robin_hood_ids_engine = {
     .name = "robin_hood",
-    .fields = SW_FIELD_MAX_CAPACITY | SW_FIELD_MAX_PROBE | SW_FIELD_ROWS_MAX,
+    .fields = SW_FIELD_MAX_CAPACITY | SW_FIELD_MAX_PROBE | SW_FIELD_BULK | SW_FIELD_RANGES |
+              SW_FIELD_HINTS | SW_FIELD_ROWS_MAX,
     .valid = ids_valid,
     .bytes = ids_bytes,
     .cpu = &sw_robin_hood_ids_backend_cpu,
-    .cuda = no_cuda,
+    .cuda = sw_robin_hood_ids_backend_cuda,
 };
 
 /* --- key sets --------------------------------------------------------------------------------- */
@@ -154,6 +146,11 @@ static int set_valid(const struct sw_table_config *config, char *reason, size_t 
     return stash_is_valid(config, "keys without values", reason, reason_size)
                ? valid(config, reason, reason_size)
                : SW_E_INVALID;
+}
+
+static const struct sw_backend *no_cuda(void)
+{
+    return NULL;
 }
 
 const struct sw_engine_parts sw_robin_hood_set_engine = {

@@ -22,6 +22,7 @@ SMALLER = {
     "SW_CUCKOO_ENGINE_FEW_BLOCKS": "3",
     "SW_WIDE_LOCKS": "64U",
     "WARM_UP_OPS": "256U",
+    "SW_CUDA_ID_TILE": "64",
     "LOCKED_MIN": "(1U << 6)",
     "LOCKED_ALL_MIN": "(1U << 8)",
     "SW_CUDA_RANGED_MAX": "(1U << 13)",

@@ -207,7 +207,7 @@ def several_tables():
 @case
 def refused_options():
     """options that exclude ids are refused in one sentence"""
-    for flags, words in ((("--backend", "cuda"), "use the backend cpu"), (("--value-bytes", "8"), "leave value-bytes out"),
+    for flags, words in ((("--value-bytes", "8"), "leave value-bytes out"),
                          (("--engine", "cache"), "robin_hood"), (("--engine", "cuckoo"), "robin_hood"),
                          (("--cluster-state", "/tmp/no-such"), "leave --ids out"), (("--ids", "5G"), "at most 4294967295 ids")):
         said = refusal(*IDS, *flags)

@@ -33,6 +33,15 @@ void must_run_at(struct must_place place, struct sw_queue *queue, struct sw_batc
     cr_assert_eq(status, SW_OK, "%s:%d: batch: %s", place.file, place.line, sw_status_text(status));
 }
 
+void must_poll_at(struct must_place place, struct sw_queue *queue, struct sw_batch *batch)
+{
+    int status = SW_PENDING;
+    while (status == SW_PENDING) {
+        status = sw_batch_poll(queue, batch);
+    }
+    cr_assert_eq(status, SW_OK, "%s:%d: batch: %s", place.file, place.line, sw_status_text(status));
+}
+
 void must_check_at(struct must_place place, struct sw_table *table)
 {
     char violation[REASON_BYTES] = "";

@@ -38,6 +38,10 @@ struct sw_queue *must_queue_at(struct must_place place, struct sw_table *table);
 #define must_run(queue, batch) must_run_at(MUST_PLACE, queue, batch)
 void must_run_at(struct must_place place, struct sw_queue *queue, struct sw_batch *batch);
 
+/* Polls a batch until it is done. Its status must be SW_OK. */
+#define must_poll(queue, batch) must_poll_at(MUST_PLACE, queue, batch)
+void must_poll_at(struct must_place place, struct sw_queue *queue, struct sw_batch *batch);
+
 #define must_clear(queue) must_run(queue, &(struct sw_batch){.kind = SW_BATCH_CLEAR})
 #define must_resize(queue, slots) \
     must_run_at(MUST_PLACE, queue, &(struct sw_batch){.kind = SW_BATCH_RESIZE, .capacity = (slots)})

@@ -8,6 +8,7 @@
 #include "table/robin_hood/cpu/resize.h"
 #include "table/robin_hood/geometry.h"
 #include "tests/support/clock.h"
+#include "tests/support/io_memory.h"
 #include "tests/support/must.h"
 #include "tests/support/ops.h"
 #include "tests/support/table_fixture.h"
@@ -384,15 +385,18 @@ Test(growth, full_is_not_repeated)
 Test(growth, of_a_table_whose_ids_are_all_in_use)
 {
     enum { IDS = 100 };
-    uint64_t keys[IDS + 2], found[2];
-    uint32_t ends[] = {IDS + 1, IDS + 2};
-    uint8_t refused[2];
     struct sw_table_config config = growing(128, 4, 1 << 13);
-    config.backend = SW_BACKEND_CPU;
     config.value_bytes = 0; /* also where the suite tests rows */
     config.rows_max = IDS;
     struct sw_table *table = must_create(&config);
     struct sw_queue *queue = must_queue(table);
+    struct io_memory io = {.table = table};
+    uint64_t *keys = io_array(&io, (IDS + 2) * sizeof(*keys));
+    uint64_t *found = io_array(&io, 2 * sizeof(*found));
+    uint32_t *ends = io_array(&io, 2 * sizeof(*ends));
+    uint8_t *refused = io_array(&io, 2);
+    ends[0] = IDS + 1;
+    ends[1] = IDS + 2;
     for (uint32_t i = 0; i < IDS + 2; i++) {
         keys[i] = i;
     }
@@ -412,5 +416,6 @@ Test(growth, of_a_table_whose_ids_are_all_in_use)
         cr_assert_eq(table_stats(table).grown, grown);
     }
     sw_queue_destroy(queue);
+    io_free(&io);
     sw_table_destroy(table);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_id_threads.c - threads that assign the same keys in one table of ids.
+ * test_id_threads.c - threads that assign the same keys in one table of ids. Each has several
+ * batches in flight.
  */
 #include <criterion/criterion.h>
 #include <pthread.h>
@@ -9,10 +10,11 @@
 #include "tests/support/io_memory.h"
 #include "tests/support/must.h"
 #include "tests/support/random.h"
+#include "tests/support/tested.h"
 
 TestSuite(id_threads, .timeout = 120);
 
-enum { THREADS = 4, THREAD_KEYS = 200, THREAD_BATCHES = 300, THREAD_OPS = 16 };
+enum { THREADS = 4, THREAD_KEYS = 200, THREAD_ROUNDS = 100, THREAD_OPS = 16, PAIRS = 3 };
 
 struct assigner {
     pthread_t thread;
@@ -22,34 +24,72 @@ struct assigner {
     uint64_t fresh;              /* ids that were new to this thread's batches */
 };
 
-/* Assigns random keys. No thread deletes keys, so a key keeps its id. */
+/* An ASSIGN and a GET of the same keys behind it in its stream. The arrays are of both. */
+struct pair {
+    struct sw_batch assign, get;
+    uint64_t *keys, *ids, *seen, *found;
+};
+
+static struct sw_batch batch_of(const struct pair *pair, enum sw_op op, uint32_t stream)
+{
+    return (struct sw_batch){.kind = SW_BATCH_OPERATIONS,
+                             .op = op,
+                             .count = THREAD_OPS,
+                             .stream = stream,
+                             .keys = pair->keys,
+                             .previous = op == SW_GET ? pair->seen : pair->ids,
+                             .found = op == SW_GET ? pair->found + 1 : pair->found};
+}
+
+static void submit(struct sw_queue *queue, struct pair *pair, struct random *random)
+{
+    const uint32_t stream = (uint32_t)random_below(random, 2);
+    for (uint32_t i = 0; i < THREAD_OPS; i++) {
+        pair->keys[i] = 1 + random_below(random, THREAD_KEYS);
+    }
+    pair->assign = batch_of(pair, SW_FIND_OR_INSERT, stream);
+    pair->get = batch_of(pair, SW_GET, stream);
+    cr_assert_eq(sw_batch_submit(queue, &pair->assign), SW_OK);
+    cr_assert_eq(sw_batch_submit(queue, &pair->get), SW_OK);
+}
+
+/* No thread deletes keys, so a key keeps its id. */
+static void note(struct assigner *mine, const struct pair *pair)
+{
+    cr_assert_eq(pair->found[1], (1U << THREAD_OPS) - 1, "a GET behind the ASSIGN misses a key");
+    for (uint32_t i = 0; i < THREAD_OPS; i++) {
+        uint64_t *id = &mine->id_of[pair->keys[i] - 1];
+        cr_assert(*id == UINT64_MAX || *id == pair->ids[i], "key %u changes its id",
+                  (unsigned)pair->keys[i]);
+        cr_assert_eq(pair->ids[i], pair->seen[i]);
+        *id = pair->ids[i];
+        mine->fresh += (pair->found[0] >> i & 1) == 0;
+    }
+}
+
+/* Assigns random keys. */
 static void *assign_keys(void *context)
 {
     struct assigner *mine = context;
     struct random random = random_of(100 + mine->number);
     struct sw_queue *queue = must_queue(mine->table);
     struct io_memory io = {.table = mine->table};
-    uint64_t *keys = io_array(&io, THREAD_OPS * sizeof(*keys));
-    uint64_t *ids = io_array(&io, THREAD_OPS * sizeof(*ids));
-    uint64_t *found = io_array(&io, sizeof(*found));
+    struct pair pairs[PAIRS];
     memset(mine->id_of, 0xFF, sizeof(mine->id_of));
-    for (int round = 0; round < THREAD_BATCHES; round++) {
-        struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
-                                 .op = SW_FIND_OR_INSERT,
-                                 .count = THREAD_OPS,
-                                 .keys = keys,
-                                 .previous = ids,
-                                 .found = found};
-        for (uint32_t i = 0; i < THREAD_OPS; i++) {
-            keys[i] = 1 + random_below(&random, THREAD_KEYS);
+    for (uint32_t p = 0; p < PAIRS; p++) {
+        pairs[p].keys = io_array(&io, THREAD_OPS * sizeof(uint64_t));
+        pairs[p].ids = io_array(&io, THREAD_OPS * sizeof(uint64_t));
+        pairs[p].seen = io_array(&io, THREAD_OPS * sizeof(uint64_t));
+        pairs[p].found = io_array(&io, 2 * sizeof(uint64_t));
+    }
+    for (uint32_t round = 0; round < THREAD_ROUNDS / tested_share(); round++) {
+        for (uint32_t p = 0; p < PAIRS; p++) {
+            submit(queue, &pairs[p], &random);
         }
-        must_run(queue, &batch);
-        for (uint32_t i = 0; i < THREAD_OPS; i++) {
-            uint64_t *id = &mine->id_of[keys[i] - 1];
-            cr_assert(*id == UINT64_MAX || *id == ids[i], "key %u changes its id",
-                      (unsigned)keys[i]);
-            *id = ids[i];
-            mine->fresh += (*found >> i & 1) == 0;
+        for (uint32_t p = PAIRS; p-- > 0;) {
+            must_poll(queue, &pairs[p].get);
+            must_poll(queue, &pairs[p].assign);
+            note(mine, &pairs[p]);
         }
     }
     io_free(&io);
@@ -63,7 +103,7 @@ Test(id_threads, see_the_same_ids)
     struct sw_table_config config;
     struct assigner all[THREADS];
     sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
+    config.backend = tested_backend();
     config.capacity_slots = 64; /* it grows meanwhile */
     config.max_capacity_slots = 4096;
     config.rows_max = THREAD_KEYS;

@@ -1,118 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_ids.c - tables of ids beside a model that looks for the lowest free id one by one: random
- * batches with groups, repeated keys and expiry, growth, images, and batches as a log has them.
+ * batches with groups, repeated keys and expiry, growth, images, and batches of one stream.
  */
-#include <criterion/criterion.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "table/expiring.h"
-#include "table/image.h"
-#include "table/mix.h"
-#include "table/restore.h"
-#include "table/table.h"
-#include "tests/support/io_memory.h"
-#include "tests/support/must.h"
-#include "tests/support/random.h"
+#include "tests/table/id_world.h"
 
 TestSuite(ids, .timeout = 120);
-
-enum { KEYS = 400, IDS = 250, OPS = 600, GROUPS_MAX = 8, ROUNDS = 400 };
-
-struct entry {
-    bool present;
-    uint64_t id;
-    uint64_t expires; /* 0: never */
-};
-
-struct model {
-    struct entry entries[KEYS];
-    bool used[IDS];
-    uint32_t count;
-};
-
-struct world {
-    struct sw_table *table;
-    struct sw_queue *queue;
-    struct random random;
-    struct model model;
-    uint32_t key_bytes;
-    uint64_t seed;
-    uint32_t most; /* most entries at any time so far */
-    uint64_t clock_ms;
-    struct io_memory io;
-    uint8_t *ops, *refused;
-    void *keys, *values, *previous;
-    uint64_t *found, *expires;
-    uint32_t *ends;
-    uint32_t key_of[OPS]; /* of operation i, in the model */
-};
-
-static uint64_t load(const struct world *world, const void *array, uint32_t i)
-{
-    return world->key_bytes == 8 ? ((const uint64_t *)array)[i] : ((const uint32_t *)array)[i];
-}
-
-static void store(const struct world *world, void *array, uint32_t i, uint64_t value)
-{
-    if (world->key_bytes == 8) {
-        ((uint64_t *)array)[i] = value;
-    } else {
-        ((uint32_t *)array)[i] = (uint32_t)value;
-    }
-}
-
-/* Key k of the model. Key 0 is the key of the side cell. */
-static uint64_t key_of(const struct world *world, uint32_t k)
-{
-    return k > 0                   ? k
-           : world->key_bytes == 8 ? sw_unmix_64(UINT64_MAX, world->seed)
-                                   : sw_unmix_32(UINT32_MAX, world->seed);
-}
-
-static struct sw_table *create(uint32_t key_bytes, uint64_t ids, uint64_t seed)
-{
-    struct sw_table_config config;
-    sw_table_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
-    config.slot_bits = 16 * key_bytes;
-    config.capacity_slots = 64;
-    config.max_capacity_slots = 4096;
-    config.rows_max = ids;
-    config.stash_slots = 64;
-    config.batch_ops_max = 1U << 14;
-    config.threads = 2;
-    config.seed = seed;
-    return must_create(&config);
-}
-
-static void open_world(struct world *world, uint32_t key_bytes, uint64_t number)
-{
-    memset(world, 0, sizeof(*world));
-    world->random = random_of(number);
-    world->key_bytes = key_bytes;
-    world->seed = 77;
-    world->clock_ms = 1000;
-    world->table = create(key_bytes, IDS, world->seed);
-    cr_assert_eq(sw_queue_create(world->table, &world->queue), SW_OK);
-    world->io.table = world->table;
-    world->ops = io_array(&world->io, OPS);
-    world->refused = io_array(&world->io, OPS);
-    world->keys = io_array(&world->io, OPS * sizeof(uint64_t));
-    world->values = io_array(&world->io, OPS * sizeof(uint64_t));
-    world->previous = io_array(&world->io, OPS * sizeof(uint64_t));
-    world->found = io_array(&world->io, OPS * sizeof(uint64_t));
-    world->expires = io_array(&world->io, OPS * sizeof(uint64_t));
-    world->ends = io_array(&world->io, OPS * sizeof(uint32_t));
-}
-
-static void close_world(struct world *world)
-{
-    sw_queue_destroy(world->queue);
-    io_free(&world->io);
-    sw_table_destroy(world->table);
-}
 
 /* --- the model -------------------------------------------------------------------------------- */
 
@@ -273,53 +166,6 @@ static void draw_batch(struct world *world)
     run_batch(world, count, groups <= count ? groups : 0, kind, kind == 2 || count % 3 == 0);
 }
 
-/* --- the same contents elsewhere -------------------------------------------------------------- */
-
-/* Returns a table that is filled from an image of the world's table. */
-static struct sw_table *restored(struct world *world, int wanted, uint64_t ids)
-{
-    struct sw_image *image = NULL;
-    struct sw_restore *restore = NULL;
-    uint64_t keys[KEYS], values[KEYS], times[KEYS];
-    uint32_t got = 0;
-    struct sw_table *table = create(world->key_bytes, ids, world->seed + 1);
-    cr_assert_eq(sw_image_take(world->queue, false, &image), SW_OK);
-    cr_assert_eq(sw_image_read(image, KEYS, keys, values, times, &got), SW_OK);
-    sw_image_drop(image);
-    int status = sw_restore_begin(table, got, &restore);
-    if (status == SW_OK) {
-        cr_assert_eq(sw_restore_add(restore, keys, values, got), SW_OK);
-        status = sw_restore_end(restore, true);
-    }
-    cr_assert_eq(status, wanted);
-    must_check(table);
-    return table;
-}
-
-/* Returns the id that the next new key gets. The key leaves at once. */
-static uint64_t next_id(struct sw_table *table, uint32_t key_bytes)
-{
-    struct sw_queue *queue = NULL;
-    uint64_t *memory = sw_io_alloc(table, 4 * sizeof(*memory));
-    cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
-    memset(memory, 0, 4 * sizeof(*memory));
-    memory[0] = KEYS + 1000;
-    struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
-                             .op = SW_FIND_OR_INSERT,
-                             .count = 1,
-                             .keys = memory,
-                             .previous = memory + 1,
-                             .found = memory + 2};
-    must_run(queue, &batch);
-    cr_assert_eq(memory[2], 0);
-    const uint64_t id = key_bytes == 8 ? memory[1] : *(uint32_t *)(void *)(memory + 1);
-    batch.op = SW_DELETE;
-    must_run(queue, &batch);
-    sw_queue_destroy(queue);
-    sw_io_free(table, memory, 4 * sizeof(*memory));
-    return id;
-}
-
 /* A table that was filled from the image gives the next key the same id. */
 static void compare_next(struct world *world)
 {
@@ -374,122 +220,58 @@ Test(ids, are_the_lowest_free_ones)
     for (uint32_t key_bytes = 4; key_bytes <= 8; key_bytes += 4) {
         struct world world;
         open_world(&world, key_bytes, key_bytes);
-        for (int round = 0; round < ROUNDS; round++) {
+        for (uint32_t round = 0; round < ROUNDS / tested_share(); round++) {
             take_step(&world);
         }
         close_world(&world);
     }
 }
 
-/* Sets keys 1 .. count of a batch, all of operation `op`. */
-static struct sw_batch of_keys(struct world *world, enum sw_op op, uint32_t count)
+/* Submits batches of one stream, polls them in the opposite order, and compares them with the model
+ * in the order of their submission. Batch b has the operations from b * SPAN on. */
+static void run_stream(struct world *world)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        store(world, world->keys, i, i + 1);
+    enum { BATCHES = 9, SPAN = 64 };
+    struct sw_batch batches[BATCHES];
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        const uint32_t first = b * SPAN, bytes = first * world->key_bytes;
+        const uint32_t kind = (uint32_t)random_below(&world->random, 3);
+        const uint32_t count = 1 + (uint32_t)random_below(&world->random, SPAN);
+        for (uint32_t i = first; i < first + count; i++) {
+            draw(world, i, kind);
+            world->ops[i] = world->ops[i] == SW_EXPIRE ? SW_GET : world->ops[i];
+            world->key_of[i] %= IDS; /* no batch is refused */
+            world->expires[i] = 0;
+            store(world, world->keys, i, key_of(world, world->key_of[i]));
+        }
+        batches[b] = (struct sw_batch){.kind = SW_BATCH_OPERATIONS,
+                                       .count = count,
+                                       .stream = 1,
+                                       .keys = (uint8_t *)world->keys + bytes,
+                                       .values = kind == 2 ? world->values : NULL,
+                                       .ops = kind == 2 ? world->ops + first : NULL,
+                                       .op = (enum sw_op)world->ops[first],
+                                       .previous = (uint8_t *)world->previous + bytes,
+                                       .found = world->found + b};
+        cr_assert_eq(sw_batch_submit(world->queue, &batches[b]), SW_OK);
     }
-    return (struct sw_batch){.kind = SW_BATCH_OPERATIONS,
-                             .op = op,
-                             .count = count,
-                             .keys = world->keys,
-                             .previous = world->previous,
-                             .found = world->found};
+    for (uint32_t b = BATCHES; b-- > 0;) {
+        must_poll(world->queue, &batches[b]);
+    }
+    for (uint32_t b = 0; b < BATCHES; b++) {
+        for (uint32_t i = b * SPAN; i < b * SPAN + batches[b].count; i++) {
+            cr_assert(apply(world, &world->model, i, true));
+        }
+    }
 }
 
-Test(ids, of_present_keys_are_read)
+Test(ids, keep_the_order_of_a_stream)
 {
     struct world world;
-    open_world(&world, 8, 1);
-    struct sw_batch batch = of_keys(&world, SW_FIND_OR_INSERT, 100);
-    must_run(world.queue, &batch);
-    cr_assert_eq(batch.write_sequence, 1);
-    cr_assert_eq(batch.counters.inserted, 100);
-    cr_assert_eq(batch.counters.by_class[SW_CLASS_UPSERT].misses, 100);
-    must_run(world.queue, &batch);
-    cr_assert_eq(batch.write_sequence, 0);
-    cr_assert_eq(batch.counters.by_class[SW_CLASS_UPSERT].hits, 100);
-    cr_assert_eq(batch.counters.by_class[SW_CLASS_GET].operations, 0);
-    for (uint32_t i = 0; i < 100; i++) {
-        cr_assert_eq(load(&world, world.previous, i), i);
+    open_world(&world, 4, 7);
+    for (uint32_t round = 0; round < 100 / tested_share(); round++) {
+        run_stream(&world);
+        must_check(world.table);
     }
     close_world(&world);
-}
-
-Test(ids, of_a_log_are_set)
-{
-    struct world world;
-    open_world(&world, 4, 2);
-    struct sw_batch batch = of_keys(&world, SW_SET, 3);
-    batch.values = world.values;
-    store(&world, world.values, 0, 7);
-    store(&world, world.values, 1, 0);
-    store(&world, world.values, 2, IDS - 1);
-    must_run(world.queue, &batch);
-    cr_assert_eq(sw_batch_run(world.queue, &batch), SW_OK, "the same ids again");
-    must_check(world.table);
-    store(&world, world.values, 2, 7); /* the id of key 1 */
-    cr_assert_eq(sw_batch_run(world.queue, &batch), SW_E_INVALID);
-    store(&world, world.values, 2, IDS);
-    cr_assert_eq(sw_batch_run(world.queue, &batch), SW_E_INVALID);
-    must_check(world.table);
-    cr_assert_eq(next_id(world.table, 4), 1, "the lowest id that is free");
-    store(&world, world.values, 2, 1); /* key 3 gets another id, and frees its own */
-    must_run(world.queue, &batch);
-    must_check(world.table);
-    cr_assert_eq(next_id(world.table, 4), 2);
-    close_world(&world);
-}
-
-Test(ids, of_a_snapshot_are_checked)
-{
-    struct world world;
-    open_world(&world, 8, 3);
-    struct sw_batch batch = of_keys(&world, SW_FIND_OR_INSERT, 100);
-    must_run(world.queue, &batch);
-    batch = of_keys(&world, SW_DELETE, 90);
-    must_run(world.queue, &batch);
-    sw_table_destroy(restored(&world, SW_OK, 100));
-    sw_table_destroy(restored(&world, SW_E_INVALID, 99)); /* id 99 is not below the limit */
-    struct sw_table *table = create(8, IDS, 1);
-    struct sw_restore *restore = NULL;
-    const uint64_t keys[] = {5, 6}, values[] = {3, 3};
-    cr_assert_eq(sw_restore_begin(table, 2, &restore), SW_OK);
-    cr_assert_eq(sw_restore_add(restore, keys, values, 2), SW_OK);
-    cr_assert_eq(sw_restore_end(restore, true), SW_E_INVALID, "two keys have one id");
-    must_check(table);
-    cr_assert_eq(next_id(table, 8), 0, "the table is empty");
-    sw_table_destroy(table);
-    close_world(&world);
-}
-
-Test(ids, need_no_operations_that_set_values)
-{
-    struct world world;
-    open_world(&world, 8, 4);
-    struct sw_batch batch = of_keys(&world, SW_GET, 1);
-    batch.values = world.values;
-    static const enum sw_op refused[] = {SW_SUM,         SW_MIN,       SW_SET_ABSENT,
-                                         SW_SET_PRESENT, SW_INCREMENT, SW_OR};
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-        batch.op = refused[i];
-        cr_assert_eq(sw_batch_run(world.queue, &batch), SW_E_UNSUPPORTED);
-    }
-    batch.op = SW_SET;
-    batch.values = NULL;
-    cr_assert_eq(sw_batch_run(world.queue, &batch), SW_E_INVALID);
-    close_world(&world);
-}
-
-Test(ids, are_refused_where_they_cannot_be)
-{
-    struct sw_table_config config;
-    sw_table_config_init(&config);
-    config.rows_max = 100;
-    config.backend = SW_BACKEND_CUDA;
-    must_refuse(&config, SW_E_INVALID, "use the backend cpu");
-    config.backend = SW_BACKEND_CPU;
-    config.rows_max = 1ULL << 32;
-    must_refuse(&config, SW_E_INVALID, "at most 4294967295 ids");
-    config.rows_max = 100;
-    config.stash_slots = 0;
-    must_refuse(&config, SW_E_INVALID, "a stash");
 }

@@ -12,8 +12,8 @@
 #include "table/host/phase_lock.h"
 #include "table/host/resources.h"
 #include "table/robin_hood/cpu/arena.h"
-#include "table/robin_hood/cpu/ids.h"
 #include "table/robin_hood/expiry_table.h"
+#include "table/robin_hood/id_audit.h"
 #include "table/robin_hood/robin_hood_backend.h"
 
 /* Partitions of a parallel write batch, by the top bits of m. */
@@ -131,6 +131,13 @@ void sw_cpu_borrow_scratch(struct sw_cpu *cpu);
 void sw_cpu_return_scratch(struct sw_cpu *cpu);
 /* Returns the bytes of scratch that only this table uses. */
 uint64_t sw_cpu_own_scratch_bytes(const struct sw_cpu *cpu);
+
+/* The entries, for the passes of id_audit.h. */
+static inline struct sw_id_entries sw_cpu_id_entries(const struct sw_cpu *cpu)
+{
+    return (struct sw_id_entries){cpu->config.slot_bits, cpu->slots, cpu->geometry.slots_total,
+                                  &cpu->state};
+}
 
 /* batch.c: carries out a batch of operations, in the phase that it needs. */
 void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch);

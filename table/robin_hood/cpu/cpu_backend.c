@@ -13,7 +13,6 @@
 #include "table/robin_hood/cpu/combined.h"
 #include "table/robin_hood/cpu/cpu.h"
 #include "table/robin_hood/cpu/expiry.h"
-#include "table/robin_hood/cpu/id_audit.h"
 #include "table/robin_hood/cpu/image.h"
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/resize.h"
@@ -33,7 +32,8 @@
 static int map_rows(struct sw_cpu *cpu)
 {
     if (cpu->config.value_bytes == 0) {
-        return cpu->config.rows_max > 0 ? sw_ids_open(&cpu->ids, cpu->config.rows_max) : SW_OK;
+        return sw_config_has_ids(&cpu->config) ? sw_ids_open(&cpu->ids, cpu->config.rows_max)
+                                               : SW_OK;
     }
     int status = sw_arena_open(&cpu->arena, cpu->config.value_bytes, cpu->config.key_text_bytes,
                                sw_geometry_rows_max(&cpu->config));
@@ -273,7 +273,8 @@ static int cpu_check(void *table, char *violation, size_t violation_size)
         status = sw_cpu_check_rows(cpu, violation, violation_size);
     }
     if (status == SW_OK && cpu->ids.limit > 0) {
-        status = sw_cpu_check_ids(cpu, violation, violation_size);
+        const struct sw_id_entries entries = sw_cpu_id_entries(cpu);
+        status = sw_check_ids(&entries, &cpu->ids, violation, violation_size);
     }
     if (status == SW_OK && cpu->expiry != NULL) {
         status = sw_expiry_check(cpu, violation, violation_size);
@@ -342,8 +343,7 @@ const struct sw_backend sw_robin_hood_ids_backend_cpu = {
     MEMBERS,
     EXPIRING,
     .submit = ids_submit,
-    .operations = SW_OPS_ONE(SW_GET) | SW_OPS_ONE(SW_SET) | SW_OPS_ONE(SW_FIND_OR_INSERT) |
-                  SW_OPS_ONE(SW_DELETE) | SW_BACKEND_EXPIRES,
+    .operations = SW_ID_OPERATIONS | SW_BACKEND_EXPIRES,
 };
 
 const struct sw_backend sw_robin_hood_set_backend_cpu = {

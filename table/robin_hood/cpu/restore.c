@@ -10,7 +10,6 @@
 
 #include "table/host/memory.h"
 #include "table/robin_hood/cpu/arrays.h"
-#include "table/robin_hood/cpu/id_audit.h"
 #include "table/robin_hood/cpu/image.h"
 #include "table/robin_hood/cpu/resize.h"
 
@@ -190,7 +189,8 @@ static int finish(struct sw_cpu_restore *restore)
                                    .side_value = restore->side_value,
                                    .side_present = restore->side};
     const int status = SW_BY_FORMAT(sw_cpu_format(cpu), sw_insert_rest, restore);
-    return status == SW_OK && cpu->ids.limit > 0 ? sw_cpu_collect_ids(cpu) : status;
+    const struct sw_id_entries entries = sw_cpu_id_entries(cpu);
+    return status == SW_OK && cpu->ids.limit > 0 ? sw_collect_ids(&entries, &cpu->ids) : status;
 }
 
 int sw_cpu_restore_end(void *context, bool keep, struct sw_batch *batch)

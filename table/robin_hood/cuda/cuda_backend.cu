@@ -2,9 +2,11 @@
  *
  * cuda_backend.cu - the CUDA backend: a table's device memory, and the members of sw_backend.
  */
+#include "table/config.h"
 #include "table/device/shell.cuh"
 #include "table/host/memory.h"
 #include "table/robin_hood/cuda/times/expiry.cuh"
+#include "table/robin_hood/ids_backend.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +76,18 @@ static cudaError_t open_rows(struct sw_cuda_table *table, const struct sw_geomet
                                 : error;
 }
 
+template <int BITS> static cudaError_t open_ids(struct sw_cuda_table *table)
+{
+    const struct sw_table_config *config = &table->config;
+    if (!sw_config_has_ids(config)) {
+        return cudaSuccess;
+    }
+    const cudaError_t error =
+        sw_cuda_ids_open(&table->ids, config->rows_max, table->combined.operations_max);
+    table->scratch_bytes += table->ids.bytes;
+    return error == cudaSuccess ? sw_cuda_ids_load<BITS>() : error;
+}
+
 static cudaError_t allocate_state(struct sw_cuda_table *table)
 {
     table->scratch_bytes = sizeof(*table->state) + sizeof(*table->control);
@@ -141,6 +155,9 @@ static cudaError_t allocate_all(struct sw_cuda_table *table, const struct sw_geo
     if (error == cudaSuccess) {
         error = open_rows<BITS>(table, geometry, device->multiprocessors);
     }
+    if (error == cudaSuccess) {
+        error = open_ids<BITS>(table);
+    }
     return error == cudaSuccess ? warm_up<BITS>(table, geometry->slots_total) : error;
 }
 
@@ -157,6 +174,7 @@ static void cuda_close(void *context)
     pthread_mutex_destroy(&table->growth);
     sw_cuda_combined_close(&table->combined);
     sw_cuda_arena_close(&table->arena);
+    sw_cuda_ids_close(&table->ids);
     (void)cudaFree(table->state);
     (void)cudaFree(table->control);
     free(table);
@@ -176,6 +194,21 @@ static bool tuning_is_valid(const struct sw_table_config *config, char *reason, 
             reason, reason_size,
             "a table on a GPU grows only with a stash and with a probe cap that is hardly ever "
             "met: leave max-probe out");
+        return false;
+    }
+    return true;
+}
+
+/* A batch on ids is always gathered. */
+static bool ids_are_possible(const struct sw_table_config *config, char *reason, size_t reason_size)
+{
+    const uint32_t bytes = config->slot_bits / 16;
+    const uint32_t most =
+        sw_cuda_combined_max(SW_COMBINED_STREAMED_MAX, config->batch_ops_max, bytes, bytes);
+    if (sw_config_has_ids(config) && config->batch_ops_max > most) {
+        snprintf(reason, reason_size,
+                 "a batch on ids on a GPU must hold at most %u operations, not %u", (unsigned)most,
+                 (unsigned)config->batch_ops_max);
         return false;
     }
     return true;
@@ -222,7 +255,8 @@ struct robin_hood : sw_cuda_shell_defaults {
     static int valid(const struct sw_table_config *config, char *reason, size_t reason_size)
     {
         return tuning_is_valid(config, reason, reason_size) &&
-                       sw_cuda_arena_is_possible(config, reason, reason_size)
+                       sw_cuda_arena_is_possible(config, reason, reason_size) &&
+                       ids_are_possible(config, reason, reason_size)
                    ? SW_OK
                    : SW_E_INVALID;
     }
@@ -231,7 +265,8 @@ struct robin_hood : sw_cuda_shell_defaults {
         struct sw_geometry geometry;
         (void)sw_geometry_compute(config, &geometry, NULL, 0);
         return table->scratch_bytes + table->scratch_need + geometry.bytes_total +
-               bytes_of_rows(config);
+               bytes_of_rows(config) +
+               (sw_config_has_ids(config) ? sw_cuda_ids_bytes(config->rows_max, 0) : 0);
     }
 };
 } // namespace
@@ -338,8 +373,9 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
         sw_cuda_arena_row_bytes(&table->arena, &facts->row_bytes_gpu, &facts->row_bytes_host);
         facts->bytes_reserved += sw_cuda_arena_bytes(&table->arena);
         facts->image_bytes += mapped * table->arena.view.stride;
-        facts->gathers_all = true;
     }
+    facts->gathers_all = sw_cuda_has_rows(table) || sw_cuda_has_ids(table);
+    facts->finds_first = sw_cuda_has_ids(table);
     facts->grown = table->grown;
     facts->resized = table->resized;
     facts->resize_failed = table->resize_failed;
@@ -356,14 +392,14 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
     pthread_mutex_unlock(&table->order);
 }
 
-/* A table with rows has no leftovers. */
-template <bool ROWS> static const struct sw_backend *backend_of()
+/* A table with rows, or of ids, has no leftovers. */
+template <uint64_t OPERATIONS, bool LEAVES_OVER> static const struct sw_backend *backend_of()
 {
     static const struct sw_backend backend = {
         "cuda",
-        (ROWS ? SW_ROW_OPERATIONS : SW_BACKEND_ALL_OPERATIONS) | SW_BACKEND_EXPIRES,
+        OPERATIONS | SW_BACKEND_EXPIRES,
         SW_BACKEND_ALL_KINDS | 1U << SW_BATCH_SWEEP,
-        !ROWS,
+        LEAVES_OVER,
         cuda_open,
         cuda_close,
         cuda_facts,
@@ -394,10 +430,15 @@ template <bool ROWS> static const struct sw_backend *backend_of()
 
 const struct sw_backend *sw_robin_hood_backend_cuda(void)
 {
-    return backend_of<false>();
+    return backend_of<SW_BACKEND_ALL_OPERATIONS, true>();
 }
 
 const struct sw_backend *sw_robin_hood_rows_backend_cuda(void)
 {
-    return backend_of<true>();
+    return backend_of<SW_ROW_OPERATIONS, false>();
+}
+
+const struct sw_backend *sw_robin_hood_ids_backend_cuda(void)
+{
+    return backend_of<SW_ID_OPERATIONS, false>();
 }

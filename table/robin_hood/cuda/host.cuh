@@ -15,6 +15,7 @@
 #include "table/device/launcher.cuh"
 #include "table/device/pool.cuh"
 #include "table/robin_hood/cuda/device.cuh"
+#include "table/robin_hood/cuda/ids/ids.cuh"
 #include "table/robin_hood/cuda/rebuild/arrays.cuh"
 #include "table/robin_hood/cuda/rows/arena.cuh"
 #include "table/robin_hood/expiry_table.h"
@@ -39,6 +40,7 @@ struct sw_cuda_table : sw_cuda_channel_owner {
     uint64_t scratch_version;         /* of the area that the device view's scratch lies in */
     struct sw_cuda_combined combined; /* combined launches of writes */
     struct sw_cuda_arena arena;       /* arena of a table with rows; otherwise zero */
+    struct sw_cuda_ids ids;           /* of a table of ids; otherwise zero */
     uint64_t scratch_bytes;           /* device memory except the arrays and the scratch */
     uint64_t scratch_need;         /* scratch that it had the device allocate; 0: it had enough */
     struct sw_cuda_expiry *expiry; /* atomic: expiry.cuh; NULL: no key ever had an expiry
@@ -188,6 +190,7 @@ struct sw_cuda_mix {
     bool decided;     /* the refused groups are known; their operations were replaced by GETs */
     bool in_order;    /* for some operations sw_row_is_in_order may be true */
     bool removes;     /* all operations are deletes */
+    bool puts;        /* some operation may write the value of a present key */
 };
 struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows);
 
@@ -204,6 +207,10 @@ template <int BITS>
 cudaError_t sw_cuda_enqueue_combined(struct sw_cuda_queue *queue, struct sw_cuda_combined *memory,
                                      struct sw_combined_launch *combined, struct sw_cuda_mix mix,
                                      uint64_t ticket, void *record);
+
+/* Gathers the operations of a launch; in a table of ids, as operations of the engine. */
+cudaError_t sw_cuda_gather(struct sw_cuda_queue *queue, struct sw_cuda_combined *memory,
+                           struct sw_combined_launch *combined);
 
 /* Writes (choose_write_path.cu); under `order`. Enqueues a batch with at least one operation that
  * is not a read. */
@@ -226,6 +233,11 @@ cudaError_t sw_cuda_rows_end(struct sw_cuda_queue *queue,
 static inline bool sw_cuda_has_rows(const struct sw_cuda_table *table)
 {
     return sw_cuda_arena_is_open(&table->arena);
+}
+
+static inline bool sw_cuda_has_ids(const struct sw_cuda_table *table)
+{
+    return sw_cuda_ids_are_open(&table->ids);
 }
 
 /* Adds `batches` and `operations` to the counters of the write path of `batch`, which has been

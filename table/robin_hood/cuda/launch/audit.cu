@@ -4,9 +4,11 @@
  */
 #include "table/robin_hood/check.h"
 #include "table/robin_hood/cuda/times/expiry.cuh"
+#include "table/robin_hood/id_audit.h"
 #include "table/robin_hood/row_audit.h"
 #include "table/robin_hood/time_audit.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +61,79 @@ static int check_rows(struct sw_cuda_table *table, const struct sw_state *state,
     return status;
 }
 
+/* Counts the free ids of each word of level `level` in a copy of the map, where the words of the
+ * level below are bits or counts. Returns false with a text if a count differs. */
+static bool counts_are_right(const struct sw_cuda_id_map *copy, uint32_t level, char *violation,
+                             size_t violation_size)
+{
+    const uint64_t words = sw_cuda_id_words(copy->limit, level - 1);
+    for (uint64_t w = 0; w < words; w += 32) {
+        uint32_t count = 0;
+        for (uint64_t below = w; below < w + 32; below++) {
+            const uint32_t word = copy->levels[level - 1][below];
+            count += level == 1 ? (uint32_t)__builtin_popcount(word) : word;
+        }
+        if (copy->levels[level][w / 32] != count) {
+            snprintf(violation, violation_size,
+                     "I16: word %llu of level %u of the map of ids counts %u free ids, not %u",
+                     (unsigned long long)(w / 32), (unsigned)level,
+                     (unsigned)copy->levels[level][w / 32], (unsigned)count);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Checks a copy of the map against the entries. */
+static int check_id_map(const struct sw_cuda_id_map *copy, const struct sw_id_entries *entries,
+                        char *violation, size_t violation_size)
+{
+    struct sw_ids in_use;
+    for (uint32_t level = 1; level < copy->level_count; level++) {
+        if (!counts_are_right(copy, level, violation, violation_size)) {
+            return SW_E_INVALID;
+        }
+    }
+    if (sw_ids_open(&in_use, copy->limit) != SW_OK) {
+        return SW_E_NOMEM;
+    }
+    for (uint64_t id = 0; id < copy->limit; id++) {
+        if ((copy->levels[0][id / 32] >> id % 32 & 1) == 0) {
+            sw_ids_mark(&in_use, id);
+        }
+    }
+    const int status = sw_check_ids(entries, &in_use, violation, violation_size);
+    sw_ids_close(&in_use);
+    return status;
+}
+
+static int check_ids(struct sw_cuda_table *table, const struct sw_state *state, const void *slots,
+                     char *violation, size_t violation_size)
+{
+    const struct sw_cuda_id_map *map = &table->ids.map;
+    const struct sw_id_entries entries = {table->slot_bits, slots,
+                                          table->arrays.geometry.slots_total, state};
+    struct sw_cuda_id_map copy = *map;
+    bool allocated = true;
+    cudaError_t error = cudaSuccess;
+    for (uint32_t level = 0; level < map->level_count; level++) {
+        const uint64_t bytes = sw_cuda_id_words(map->limit, level) * sizeof(uint32_t);
+        copy.levels[level] = (uint32_t *)malloc(bytes);
+        allocated = allocated && copy.levels[level] != NULL;
+        if (allocated && error == cudaSuccess) {
+            error = copy_back(copy.levels[level], map->levels[level], bytes);
+        }
+    }
+    int status = allocated ? SW_E_DEVICE : SW_E_NOMEM;
+    if (sw_cuda_check(table, error, "reading the ids back") && allocated) {
+        status = check_id_map(&copy, &entries, violation, violation_size);
+    }
+    for (uint32_t level = 0; level < map->level_count; level++) {
+        free(copy.levels[level]);
+    }
+    return status;
+}
+
 /* Checks the expiry times against the entries. Nothing may change the times meanwhile. */
 static int check_times(struct sw_cuda_table *table, struct sw_state *state, void *slots,
                        char *violation, size_t violation_size)
@@ -96,6 +171,9 @@ int sw_cuda_audit(void *context, char *violation, size_t violation_size)
     }
     if (status == SW_OK && sw_cuda_has_rows(table)) {
         status = check_rows(table, &state, slots, violation, violation_size);
+    }
+    if (status == SW_OK && sw_cuda_has_ids(table)) {
+        status = check_ids(table, &state, slots, violation, violation_size);
     }
     if (status == SW_OK && table->expiry != NULL && sw_cuda_expiry_is_open(table->expiry)) {
         status = check_times(table, &state, slots, violation, violation_size);

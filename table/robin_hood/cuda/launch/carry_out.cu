@@ -38,14 +38,75 @@ carry_out_on_rows(struct sw_cuda_queue *queue, const struct sw_cuda_combined *me
     return error == cudaSuccess ? sw_cuda_rows_end<BITS>(queue, &rows) : error;
 }
 
+/* The same for a table of ids (ids/ids.cuh). */
+template <int BITS>
+static cudaError_t
+carry_out_on_ids(struct sw_cuda_queue *queue, const struct sw_cuda_combined *memory,
+                 struct sw_combined_launch *combined, struct sw_cuda_mix mix, uint64_t ticket)
+{
+    typedef typename sw_width<BITS>::word word;
+    struct sw_cuda_table *table = queue->table;
+    struct sw_batch *whole = &combined->whole;
+    const struct sw_cuda_gathered *gathered = &memory->gathered[combined->number];
+    whole->values = gathered->values;
+    whole->previous = memory->previous;
+    whole->found = memory->found;
+    struct sw_cuda_id_batch<BITS> ids = {
+    };
+    ids.count = whole->count;
+    ids.op = whole->op;
+    ids.ops = whole->ops;
+    ids.keys = (const word *)whole->keys;
+    ids.values = (word *)gathered->values;
+    ids.previous = (word *)whole->previous;
+    ids.found = whole->found;
+    ids.group_count = whole->group_count;
+    ids.group_ends = whole->group_ends;
+    ids.group_refused = whole->group_refused;
+    ids.status = &((const struct sw_cuda_record *)memory->record)->status;
+    ids.only_takes = !mix.deletes && !mix.puts;
+    ids.parts = gathered->parts;
+    ids.part_words = memory->words;
+    cudaError_t error = sw_cuda_launch_ids_begin<BITS>(&table->ids, &ids, queue->stream);
+    if (error == cudaSuccess) {
+        error = carry_out<BITS>(queue, memory, combined, mix, ticket, NULL);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_wait_for_reads(queue); /* if the engine has not waited */
+    }
+    return error == cudaSuccess
+               ? sw_cuda_launch_ids_end<BITS>(&table->ids, sw_cuda_device_of<BITS>(table), &ids,
+                                              queue->stream)
+               : error;
+}
+
 template <int BITS>
 cudaError_t sw_cuda_carry_out(struct sw_cuda_queue *queue, struct sw_cuda_combined *memory,
                               struct sw_combined_launch *combined, struct sw_cuda_mix mix,
                               uint64_t ticket)
 {
+    if (sw_cuda_has_ids(queue->table)) {
+        return carry_out_on_ids<BITS>(queue, memory, combined, mix, ticket);
+    }
     return sw_cuda_has_rows(queue->table)
                ? carry_out_on_rows<BITS>(queue, memory, combined, mix, ticket)
                : carry_out<BITS>(queue, memory, combined, mix, ticket, NULL);
+}
+
+cudaError_t sw_cuda_gather(struct sw_cuda_queue *queue, struct sw_cuda_combined *memory,
+                           struct sw_combined_launch *combined)
+{
+    struct sw_batch *whole = &combined->whole;
+    const cudaError_t error = sw_cuda_combined_gather(memory, combined, queue->stream);
+    if (error != cudaSuccess || !sw_cuda_has_ids(queue->table)) {
+        return error;
+    }
+    if (SW_OPS_HAS(SW_OPS_ABSENT, (uint32_t)whole->op)) {
+        whole->op = SW_SET_ABSENT;
+    }
+    return whole->ops != NULL ? sw_cuda_launch_ids_gathered(memory->gathered[combined->number].ops,
+                                                            whole->count, queue->stream)
+                              : cudaSuccess;
 }
 
 /* For a batch that sets no expiry time in a table without expiring entries: reports "no expiry
@@ -66,7 +127,7 @@ cudaError_t sw_cuda_enqueue_combined(struct sw_cuda_queue *queue, struct sw_cuda
 {
     cudaError_t error = sw_cuda_wait_for_write(queue);
     if (error == cudaSuccess) {
-        error = sw_cuda_combined_gather(memory, combined, queue->stream);
+        error = sw_cuda_gather(queue, memory, combined);
     }
     if (error == cudaSuccess && combined->parts[0]->_times) {
         error = answer_no_times(queue, combined->parts[0]);

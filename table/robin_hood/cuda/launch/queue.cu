@@ -34,6 +34,7 @@ struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows)
         mix.reads = batch->op == SW_GET;
         mix.deletes = batch->op == SW_DELETE;
         mix.removes = mix.deletes;
+        mix.puts = SW_OPS_HAS(SW_OPS_PUT, (uint32_t)batch->op);
         mix.upserts = may_insert(batch->op, rows) ? batch->count : 0;
         mix.in_order = sw_row_is_in_order(batch->op);
         return mix;
@@ -44,6 +45,7 @@ struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows)
         gets += batch->ops[i] == SW_GET;
         deletes += batch->ops[i] == SW_DELETE;
         mix.upserts += may_insert(batch->ops[i], rows);
+        mix.puts |= SW_OPS_HAS(SW_OPS_PUT, batch->ops[i]);
         mix.in_order |= sw_row_is_in_order(batch->ops[i]);
     }
     mix.reads = gets == batch->count;
@@ -219,6 +221,9 @@ static cudaError_t submit_clear(struct sw_cuda_queue *queue, const struct sw_bat
     }
     if (error == cudaSuccess && sw_cuda_has_rows(queue->table)) {
         error = sw_cuda_arena_clear(&queue->table->arena, queue->stream);
+    }
+    if (error == cudaSuccess && sw_cuda_has_ids(queue->table)) {
+        error = sw_cuda_ids_clear(&queue->table->ids, queue->stream);
     }
     if (error == cudaSuccess) {
         error = sw_cuda_expiry_clear(queue);

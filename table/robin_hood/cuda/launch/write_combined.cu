@@ -15,6 +15,7 @@ static struct sw_cuda_mix mix_of_all(const struct sw_combined_launch *combined, 
         all.removes = all.removes && mix.removes;
         all.upserts += mix.upserts;
         all.in_order = all.in_order || mix.in_order;
+        all.puts = all.puts || mix.puts;
     }
     return all;
 }

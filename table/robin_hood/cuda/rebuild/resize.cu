@@ -264,8 +264,11 @@ static uint64_t capacity_for(const struct sw_cuda_table *table, uint64_t more)
     uint64_t stash = __atomic_load_n(&table->stash, __ATOMIC_RELAXED);
     uint64_t capacity = capacity_of(table);
     const struct sw_geometry *geometry = &table->arrays.geometry;
-    bool fits = entries <= geometry->occupied_max && stash <= geometry->stash_max;
-    if (fits || more == 0 || !sw_cuda_can_resize(table) ||
+    const bool roomy = stash <= geometry->stash_max;
+    const bool fits = entries <= geometry->occupied_max && roomy;
+    /* more slots would not admit more entries: the number of rows, or of ids, is the limit */
+    const bool in_vain = roomy && geometry->occupied_max >= sw_geometry_rows_max(&table->config);
+    if (fits || in_vain || more == 0 || !sw_cuda_can_resize(table) ||
         capacity >= sw_geometry_capacity_max(&table->config) ||
         (table->grow_after_ns != 0 && sw_now_ns() < table->grow_after_ns)) {
         return 0;

@@ -155,7 +155,7 @@ static cudaError_t remove_entries(struct sw_cuda_queue *queue, uint32_t count)
     struct sw_cuda_table *table = queue->table;
     struct sw_cuda_expiry *expiry = table->expiry;
     const struct sw_cuda_record *record = &expiry->pinned->record;
-    const struct sw_cuda_mix mix = {true, 0, false, false, false, true};
+    const struct sw_cuda_mix mix = {true, 0, false, false, false, true, false};
     struct sw_batch batch = {};
     batch.kind = SW_BATCH_OPERATIONS;
     batch.op = SW_DELETE;

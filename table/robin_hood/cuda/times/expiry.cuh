@@ -85,6 +85,7 @@ template <int BITS> struct sw_cuda_timed {
     const word *keys;
     const word *operands; /* NULL: rows, or no operation has one */
     bool rows;
+    bool gives_ids; /* a table of ids: a new key lives for a millisecond at least */
     uint32_t group_count;
     const uint32_t *group_ends;
     const struct sw_cuda_parts *parts; /* the operands: for key strings */

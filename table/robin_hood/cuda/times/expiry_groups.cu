@@ -69,7 +69,8 @@ static __device__ bool has_room_for_times(const struct group_inputs<BITS> &of, u
     const struct sw_cuda_times_room &room = of.room;
     uint64_t given = 0;
     for (uint32_t i = first; i < end && !room.certain; i++) {
-        given += sw_expiry_may_set(sw_timed_op<BITS>(of.batch, i), sw_time_wanted(of.view, i));
+        given += sw_expiry_may_set(sw_timed_op<BITS>(of.batch, i),
+                                   sw_time_wanted<BITS>(of.view, of.batch, i));
     }
     return !room.none && (given == 0 || (!room.stash_full && given <= room.held_max - held));
 }

@@ -58,9 +58,16 @@ static __device__ inline uint32_t sw_timed_op(const struct sw_cuda_timed<BITS> &
     return batch.ops != NULL ? batch.ops[i] : batch.op;
 }
 
-static __device__ inline uint64_t sw_time_wanted(const struct sw_cuda_expiry_view &view, uint32_t i)
+/* Returns the expiry time that operation i sets. The id that a new key gets must be its own, so the
+ * key does not expire at once. */
+template <int BITS>
+static __device__ inline uint64_t sw_time_wanted(const struct sw_cuda_expiry_view &view,
+                                                 const struct sw_cuda_timed<BITS> &batch,
+                                                 uint32_t i)
 {
-    return view.all_want ? view.wanted_by_all : view.wanted[i];
+    const uint64_t wanted = view.all_want ? view.wanted_by_all : view.wanted[i];
+    const bool gives_id = batch.gives_ids && SW_OPS_HAS(SW_OPS_ABSENT, sw_timed_op<BITS>(batch, i));
+    return gives_id && wanted != 0 && wanted <= view.past ? view.past + 1 : wanted;
 }
 
 /* Returns the state of the key in both tables. */
@@ -86,7 +93,7 @@ sw_timed_step(const struct sw_cuda_expiry_view &view, const struct sw_cuda_timed
 {
     typedef sw_width<BITS> W;
     const uint32_t op = sw_timed_op<BITS>(batch, i);
-    const uint64_t wanted = sw_time_wanted(view, i);
+    const uint64_t wanted = sw_time_wanted<BITS>(view, batch, i);
     typename W::word out = 0;
     const enum sw_effect plain =
         batch.rows
@@ -110,7 +117,7 @@ sw_timed_answer(const struct sw_cuda_expiry_view &view, const struct sw_cuda_tim
                 uint32_t i, struct sw_cuda_keyed before, const struct sw_cuda_stepped &step)
 {
     const uint32_t op = sw_timed_op<BITS>(batch, i);
-    const uint64_t wanted = sw_time_wanted(view, i);
+    const uint64_t wanted = sw_time_wanted<BITS>(view, batch, i);
     /* an absent key is not inserted if its new time has already passed. A present key may be
      * written, whatever `effect` is */
     const bool left = !before.present && step.effect != SW_EFFECT_WRITE;

@@ -38,6 +38,7 @@ template <int BITS> static struct sw_cuda_timed<BITS> timed_of(const struct time
     timed.ops = whole->ops;
     timed.keys = (const word *)whole->keys;
     timed.rows = sw_cuda_has_rows(table_of(launch));
+    timed.gives_ids = sw_cuda_has_ids(table_of(launch));
     timed.operands = timed.rows ? NULL : (const word *)whole->values;
     timed.group_count = whole->group_count;
     timed.group_ends = whole->group_ends;
@@ -331,7 +332,7 @@ template <int BITS> static cudaError_t carry_out(const struct timed *launch)
     const struct sw_cuda_expiry_control *control = &expiry->pinned->control;
     const bool rows = sw_cuda_has_rows(table);
     const uint32_t upserts = rows ? launch->mix.upserts : (uint32_t)control->inserts;
-    const struct sw_cuda_mix mix = {true, upserts, false, true, launch->mix.in_order, false};
+    const struct sw_cuda_mix mix = {true, upserts, false, true, launch->mix.in_order, false, true};
     whole->ops = expiry->view.ops;
     whole->previous = rows ? whole->previous : memory->previous;
     whole->found = memory->found;
@@ -430,7 +431,7 @@ cudaError_t sw_cuda_write_timed(struct sw_cuda_queue *queue, struct sw_combined_
     const struct timed launch = {queue, combined, combined->parts[0], mix, ticket};
     cudaError_t error = sw_cuda_wait_for_write(queue);
     if (error == cudaSuccess) {
-        error = sw_cuda_combined_gather(memory, combined, queue->stream);
+        error = sw_cuda_gather(queue, memory, combined);
     }
     if (error == cudaSuccess) {
         error = sw_cuda_settle(queue);

@@ -15,13 +15,17 @@
  *
  * Threads: write phases change it, read phases may read it.
  */
-#ifndef SHERWOOD_TABLE_ROBIN_HOOD_CPU_IDS_H
-#define SHERWOOD_TABLE_ROBIN_HOOD_CPU_IDS_H
+#ifndef SHERWOOD_TABLE_ROBIN_HOOD_IDS_H
+#define SHERWOOD_TABLE_ROBIN_HOOD_IDS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "table/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 /* Ids are below 2^32, and 64^6 is more than that. */
 #define SW_IDS_LEVELS_MAX 6U
@@ -55,5 +59,9 @@ void sw_ids_mark(struct sw_ids *ids, uint64_t id);
 uint64_t sw_ids_take(struct sw_ids *ids);
 /* Frees an id that is in use. */
 void sw_ids_give(struct sw_ids *ids, uint64_t id);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

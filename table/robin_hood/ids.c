@@ -2,7 +2,7 @@
  *
  * ids.c - takes and frees ids.
  */
-#include "table/robin_hood/cpu/ids.h"
+#include "table/robin_hood/ids.h"
 
 #include <assert.h>
 #include <string.h>
