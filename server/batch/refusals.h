@@ -13,7 +13,7 @@
 #define SW_FULL_ROWS SW_FULL "more memory or a larger --max-capacity (and --rows-max, if it is set)"
 #define SW_FULL_IDS                                                                               \
     "no id is free, or the table would pass its maximum load: nothing was changed; delete keys, " \
-    "or restart with a larger --ids or --max-capacity"
+    "or use a larger --ids or --max-capacity: at a restart, or in TABLE CREATE of another table"
 #define SW_FULL_FIXED SW_FULL "a larger --capacity"
 
 /* A format; its arguments are two unsigned long long: the slots wanted, and the most allowed. */

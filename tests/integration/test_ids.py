@@ -88,6 +88,7 @@ def a_full_table_refuses():
     with start(*IDS[:2], "--ids", "5") as server, server.connect() as connection, server.replies() as replies:
         equal(ids_of(replies, 10, 11, 12), ([0, 1, 2], [0, 1, 2]), "ASSIGN")
         check("no id is free" in error_of(replies, "ASSIGN", 10, 13, 14, 15), "three for two")
+        check("in TABLE CREATE of another" in error_of(replies, "ASSIGN", 10, 13, 14, 15), "a created table")
         reply = wire.call(connection, wire.ASSIGN, [13, 14, 15])
         equal((reply.status, "--ids" in reply.message), (wire.OUT_OF_MEMORY, True), reply.message)
         for command in (("MULTI",), ("ASSIGN", 13, 14), ("DEL", 10), ("ASSIGN", 15), ("ASSIGN", 16)):
