@@ -155,7 +155,7 @@ GROUPS = (
      r"server/repl/|server/resp/control_repl",
      (MEMORY,
       ("raise --max-capacity|more entries", "Restart the replica with the `--max-capacity` of its primary."),
-      ("does not fit|: the replica has|have expiry|has no expiry|form of keys", "Start the replica with the options of its primary."),
+      ("does not fit|: the replica has|has --ids: start|have expiry|has no expiry|form of keys", "Start the replica with the options of its primary."),
       ("login at the primary|lost the right|password", "Check `--primary-user`, `--primary-password-file`, and the rights of this user at the primary."),
       ("TLS handshake", "Check `--tls-replication` and the certificates of both servers."),
       ("resolver|host name|not an address|path of the socket|a primary is \"host", "Correct the address in `REPLICAOF` or `--replicaof`, or check the name service."),

@@ -109,13 +109,13 @@ void sw_login_hello(const struct sw_table *table, const struct sw_config *config
 {
     struct sw_table_info info;
     sw_table_info(table, &info);
-    *hello = (struct sw_repl_hello){.version = SW_REPL_VERSION,
-                                    .key_bytes = info.key_bytes,
-                                    .value_bytes = info.value_bytes,
-                                    .value_format = (uint64_t)sw_config_value_format(config) +
-                                                    SW_REPL_TYPE * sw_config_value_type(config) +
-                                                    SW_REPL_TEXT * info.key_text_bytes,
-                                    .engine = (uint64_t)info.engine +
-                                              SW_REPL_FORM * sw_key_form_told(config->resp_keys),
-                                    .batch_ops_max = info.batch_ops_max};
+    *hello = (struct sw_repl_hello){
+        .version = SW_REPL_VERSION,
+        .key_bytes = info.key_bytes,
+        .value_bytes = info.value_bytes,
+        .value_format =
+            (uint64_t)sw_config_value_format(config) + (config->ids > 0 ? SW_REPL_IDS : 0) +
+            SW_REPL_TYPE * sw_config_value_type(config) + SW_REPL_TEXT * info.key_text_bytes,
+        .engine = (uint64_t)info.engine + SW_REPL_FORM * sw_key_form_told(config->resp_keys),
+        .batch_ops_max = info.batch_ops_max};
 }

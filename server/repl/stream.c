@@ -104,6 +104,11 @@ static uint32_t type_of(const struct sw_repl_hello *hello)
     return (uint32_t)(hello->value_format % SW_REPL_TEXT / SW_REPL_TYPE);
 }
 
+static bool has_ids(const struct sw_repl_hello *hello)
+{
+    return hello->value_format % SW_REPL_TYPE / SW_REPL_IDS != 0;
+}
+
 static uint32_t form_of(const struct sw_repl_hello *hello)
 {
     return (uint32_t)(hello->engine / SW_REPL_FORM);
@@ -134,6 +139,12 @@ bool sw_repl_hello_fits(const struct sw_repl_hello *replica, const struct sw_rep
         {"operations of a batch", replica->batch_ops_max, primary->batch_ops_max,
          replica->batch_ops_max >= primary->batch_ops_max},
     };
+    if (has_ids(replica) != has_ids(primary)) {
+        snprintf(reason, reason_bytes,
+                 "only the %s has --ids: start the replica with the --ids of its primary",
+                 has_ids(replica) ? "replica" : "primary");
+        return false;
+    }
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (!rows[i].fits) {
             snprintf(reason, reason_bytes,

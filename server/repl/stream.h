@@ -7,7 +7,8 @@
  *     REPLICATE version history sequence key_bytes value_bytes value_format engine batch_ops_max
  *               [shard node incarnation closed]
  *
- * The word value_format is a sum: the format, SW_REPL_TYPE times the type of rows
+ * The word value_format is a sum: the format, SW_REPL_IDS if values are ids, SW_REPL_TYPE times the
+ * type of rows
  * (proto/value_type.h), and SW_REPL_TEXT times the bytes of a row that hold its key string. The
  * word engine is a sum: the engine, and SW_REPL_FORM times the form of keys (proto/key_form.h).
  * Earlier versions neither write nor compare the form. The replica then waits for one line:
@@ -67,6 +68,7 @@ struct sw_repl_hello {
 };
 #define SW_REPL_HELLO_WORDS 8
 #define SW_REPL_FORM 16U
+#define SW_REPL_IDS 8U
 #define SW_REPL_TYPE 16U
 #define SW_REPL_TEXT 4096U
 #define SW_REPL_MEMBER_WORDS 12

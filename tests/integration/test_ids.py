@@ -177,6 +177,10 @@ def a_replica_takes_over():
                 primary.replies() as replies:
             for _ in range(30):
                 model.step(rng, replies)
+            with replica_of(primary.port, *IDS[:2]) as other, Server(*SMALL, *IDS[:2]) as first, \
+                    replica_of(first.port, *IDS) as lonely:
+                eventually(lambda: "only the primary has --ids" in other.log(), "a replica without ids")
+                eventually(lambda: "only the replica has --ids" in lonely.log(), "a primary without ids")
             with replica_of(primary.port, *IDS) as replica, replica.replies() as others:
                 for _ in range(30):
                     model.step(rng, replies)
