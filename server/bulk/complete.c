@@ -25,8 +25,25 @@ static void expand_found(const struct sw_bulk_frame *frame)
     }
 }
 
+/* Copies results that the batch wrote to the frame's memory to the regions. */
+static void copy_results(const struct sw_bulk_frame *frame, const struct sw_reply *reply)
+{
+    const uint64_t values = (uint64_t)frame->request.count * frame->request.value_bytes;
+    if (frame->results == NULL || reply->status != SW_REPLY_OK) {
+        return;
+    }
+    if (frame->arrays[SW_RING_VALUES] != NULL) {
+        memcpy(frame->arrays[SW_RING_VALUES], frame->results, values);
+    }
+    if (frame->arrays[SW_RING_FOUND] != NULL) {
+        memcpy(frame->arrays[SW_RING_FOUND], frame->results + sw_frame_align(values),
+               sw_found_bytes(frame->request.count));
+    }
+}
+
 void sw_bulk_complete(struct sw_bulk_frame *frame, const struct sw_reply *reply)
 {
+    copy_results(frame, reply);
     expand_found(frame);
     sw_ring_complete(&frame->ring->ring, reply);
     for (int i = 0; i < SW_RING_ARRAYS; i++) {

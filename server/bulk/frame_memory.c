@@ -38,6 +38,14 @@ struct sw_body_layout sw_bulk_reply_layout(const struct sw_request *request)
     return sw_reply_layout(&reply, request->operation);
 }
 
+uint64_t sw_bulk_results_bytes(const struct sw_request *request)
+{
+    return sw_request_logs_results(request)
+               ? sw_frame_align((uint64_t)request->count * request->value_bytes) +
+                     sw_frame_align(sw_found_bytes(request->count))
+               : 0;
+}
+
 /* Returns the bytes that the request needs beside the two bodies. GETRANGE needs room for the whole
  * values. Requests whose results the log gets need room for the values before and the found bits.
  * For other requests see expiry_times.h, pairs.h, set_keepttl.h and set_range.h. */
@@ -59,9 +67,7 @@ static uint64_t scratch_bytes(const struct sw_table_shape *shape, const struct s
     if (sw_bulk_is_set_keepttl(shape, request)) {
         return sw_bulk_keepttl_bytes(shape, request);
     }
-    return sw_request_logs_results(request)
-               ? values + sw_frame_align(sw_found_bytes(request->count))
-               : 0;
+    return sw_bulk_results_bytes(request);
 }
 
 uint64_t sw_bulk_reply_bytes(const struct sw_bulk_table *table, const struct sw_request *request)

@@ -53,6 +53,9 @@ struct sw_bulk_frame {
     /* The arrays of the request: in `memory`, or in these regions; NULL: it has no such array. */
     void *arrays[SW_RING_ARRAYS];
     struct sw_region *regions[SW_RING_ARRAYS];
+    /* The values before and the found bits of a request of a ring, in `memory`, where the log gets
+     * them: a client may change what lies in a region. NULL: the batch writes to the regions. */
+    uint8_t *results;
     uint8_t *memory; /* in the arena; NULL: neither the request nor the reply has a body */
     size_t memory_bytes;
     bool keeps_ttl;      /* the batch is that of set_keepttl.h */

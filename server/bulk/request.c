@@ -158,6 +158,10 @@ static uint64_t *found_of(const struct sw_bulk_frame *frame)
 {
     const struct sw_region *region = frame->regions[SW_RING_FOUND];
     void *found = frame->arrays[SW_RING_FOUND];
+    if (frame->results != NULL) {
+        const uint64_t values = (uint64_t)frame->request.count * frame->request.value_bytes;
+        return (uint64_t *)(void *)(frame->results + sw_frame_align(values));
+    }
     return frame->request.found_bytes && region != NULL && region->mapping == NULL
                ? sw_found_as_bytes(found)
                : found;
@@ -177,7 +181,7 @@ struct sw_batch sw_bulk_batch_of(const struct sw_bulk_frame *frame)
         .values = arrays[SW_RING_OPERANDS],
         .wide_operands = sw_request_is_wide(request),
         .scores = arrays[SW_RING_SCORES],
-        .previous = arrays[SW_RING_VALUES],
+        .previous = frame->results != NULL ? frame->results : arrays[SW_RING_VALUES],
         .found = found_of(frame),
         .not_admitted = arrays[SW_RING_NOT_ADMITTED],
         .scores_out = arrays[SW_RING_SCORES_OUT],

@@ -14,6 +14,7 @@
 
 #include "server/bulk/admit.h"
 #include "server/bulk/bulk.h"
+#include "server/bulk/frame_memory.h"
 #include "server/bulk/output.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/request.h"
@@ -89,6 +90,13 @@ static bool needs_copies(const struct sw_bulk_frame *frame)
            (batches->shape.value_format == SW_VALUE_STRING && sw_operation_has_operands(operation));
 }
 
+/* Does the log get what the table replies? Then it must not lie where the client can change it. */
+static bool logs_results(const struct sw_bulk_frame *frame)
+{
+    return sw_request_logs_results(&frame->request) &&
+           sw_batches_are_followed(frame->table->batches);
+}
+
 static const enum sw_ring_array inputs[] = {SW_RING_KEYS, SW_RING_OPERANDS, SW_RING_SCORES};
 #define INPUTS (sizeof(inputs) / sizeof(inputs[0]))
 
@@ -101,6 +109,7 @@ static bool reserve(struct sw_bulk_frame *frame, const struct sw_ring_extent *ex
     for (size_t i = 0; i < INPUTS; i++) {
         bytes += sw_frame_align(extents[inputs[i]].bytes);
     }
+    bytes += logs_results(frame) ? sw_bulk_results_bytes(&frame->request) : 0;
     if (!sw_conn_arena_is_reserved(conn) && sw_bulk_frame_reserve(frame, bytes)) {
         return true;
     }
@@ -109,7 +118,17 @@ static bool reserve(struct sw_bulk_frame *frame, const struct sw_ring_extent *ex
     return false;
 }
 
-/* Copies the inputs to the memory that was reserved. Returns the status. */
+/* Returns whether the server itself can copy results to the regions of the client. */
+static bool can_copy_results(const struct sw_bulk_frame *frame)
+{
+    const struct sw_region *values = frame->regions[SW_RING_VALUES];
+    const struct sw_region *found = frame->regions[SW_RING_FOUND];
+    return !logs_results(frame) || ((values == NULL || values->mapping != NULL) &&
+                                    (found == NULL || found->mapping != NULL));
+}
+
+/* Copies the inputs to the memory that was reserved, and places the results behind them if the log
+ * gets them. Returns the status. */
 static int copy(struct sw_bulk_frame *frame, const struct sw_ring_extent *extents)
 {
     uint8_t *to = frame->memory;
@@ -127,6 +146,7 @@ static int copy(struct sw_bulk_frame *frame, const struct sw_ring_extent *extent
         frame->arrays[array] = to;
         to += sw_frame_align(bytes);
     }
+    frame->results = logs_results(frame) ? to : NULL;
     SW_COUNT(frame->bulk->net->counters, ring_copies, 1);
     return status;
 }
@@ -197,6 +217,14 @@ static bool begin_ring_frame(struct sw_bulk_shared *shared, const struct sw_subm
         status = SW_REPLY_BAD_REQUEST;
     }
     bool copies = status == SW_REPLY_OK && needs_copies(frame);
+    if (copies && !can_copy_results(frame)) {
+        status = SW_REPLY_BAD_REQUEST;
+        copies = false;
+        snprintf(message, sizeof(message),
+                 "%s cannot reply to device memory beside a log or replicas: use a region in host "
+                 "memory",
+                 sw_operation_name(request.operation));
+    }
     if (copies && !reserve(frame, extents)) {
         sw_bulk_frame_put(frame);
         return false;

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import sys
+import tempfile
 
 import fake_torch
 from harness import BUILD, case, check, equal, main
@@ -19,7 +20,7 @@ E_INVALID, E_ADDRESS, E_REQUEST = -1, -3, -8
 ONLY_FOR_HOST = {"EXPIRE": 25, "EXPIRE_NONE": 26, "EXPIRE_SOME": 27, "EXPIRE_LATER": 28, "EXPIRE_EARLIER": 29,
                  "EXPIRE_SHORTEN": 30, "OR": 64, "XOR": 65, "AND": 66, "ANDNOT": 67, "CAS": 68, "SETRANGE": 69,
                  "GETRANGE": 70, "PERSIST": 71, "TTL": 72}
-GET, SET, SUM, DELETE = 1, 2, 3, 10
+GET, SET, SUM, DELETE, ASSIGN = 1, 2, 3, 10, 87
 SMALL = ("--backend", "cuda", "--capacity", "512", "--max-capacity", "4K", "--stash", "64", "--loops", "1",
          "--frame-ops-max", "512", "--round-ops-max", "512")
 MIB = 1 << 20
@@ -220,6 +221,27 @@ def found_bytes():
                 equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), E_INVALID)
                 check(words in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
             own.close()
+
+
+@case
+def ids():
+    """ASSIGN of keys in device memory writes ids there; beside a log it is refused in words"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    with tempfile.TemporaryDirectory(prefix="sherwood-ids-") as data:
+        for log in ((), ("--data-dir", data, "--appendonly", "yes")):
+            with daemon(*SMALL, "--ids", "400", *log, program=EMULATED) as server:
+                own = Attached(library, driver, server, -1)
+                keys, given, found = (np.ctypeslib.as_array((ctypes.c_uint64 * 8).from_address(own.at + at)) for at in (0, MIB, MIB // 2))
+                for wanted, bits in (([0, 1, 0, 2, 0], 0b10100), ([0, 1, 0, 2, 0], 0b11111)):
+                    keys[:5] = [7, 9, 7, 8, 7]
+                    status = library.sherwood_cuda_run(own.pointer, ASSIGN, ctypes.c_void_p(own.at), None, ctypes.c_size_t(5),
+                                                       ctypes.c_void_p(own.at + MIB), ctypes.c_void_p(own.at + MIB // 2))
+                    sentence = library.sherwood_cuda_error().decode()
+                    if log:
+                        check(status < 0 and "device memory beside a log" in sentence, sentence)
+                    else:
+                        equal((status, given[:5].tolist(), int(found[0])), (0, wanted, bits), sentence)
+                own.close()
 
 
 @case

@@ -4,12 +4,15 @@
 
 import random
 import select
+import struct
+import threading
 
 import wire
 from data_directory import SMALL, Directory, does_not_start, durable
 from faults import Faults
 from harness import Server, case, check, equal, error_of, eventually, main, refusal, start
 from replication import caught_up, replica_of
+from ring import FOUND, KEYS, VALUES, Ring, numbers, place, serving
 
 IDS = ("--backend", "cpu", "--ids", "1000")
 
@@ -145,6 +148,45 @@ def restarts_keep_ids():
         with durable(path, "no", *IDS[:2]) as server, server.replies() as replies:
             equal([replies.ask("MSET", 1, 7, 2, 7), replies.ask("SAVE")], ["OK", "OK"], "integers")
         check("start the server with the --ids" in (said := does_not_start("--data-dir", str(path), *IDS)), said)
+
+
+@case
+def by_rings():
+    """a ring assigns ids; the log gets the server's ids, whatever clients write to the replies meanwhile"""
+    def assign(own, keys, wants=(VALUES, FOUND)):
+        own.put(0, numbers(keys, 8))
+        places = {KEYS: place(0, 0), VALUES: place(0, 1 << 16), FOUND: place(0, 1 << 17)}
+        done = own.run(wire.ASSIGN, len(keys), {at: places[at] for at in (KEYS, *wants)})
+        return done, struct.unpack(f"<{len(keys)}Q", own.get(1 << 16, 8 * len(keys))), own.get(1 << 17, 8)
+
+    with serving(*IDS) as server, Ring(server) as own:
+        done, ids, found = assign(own, [7, 9, 7])
+        equal((done.status, done.hits, ids, found[0]), (wire.OK, 1, (0, 1, 0), 4), done.message)
+        equal([assign(own, [9, 8], ())[0].hits, server.ask("GET", 8)], [1, b"2"], "without replies")
+    rng = random.Random(6)
+    with Directory() as path:
+        flags = ("--data-dir", str(path), "--appendonly", "yes", "--appendfsync", "no", *SMALL, *IDS)
+        with serving(*flags) as server, Ring(server) as own, server.replies() as replies:
+            stop = threading.Event()
+
+            def spoil():
+                while not stop.is_set():
+                    own.put((1 << 16) + 8 * rng.randrange(50), numbers([rng.randrange(1000)], 8))
+            thread = threading.Thread(target=spoil)
+            thread.start()
+            try:
+                for _ in range(100):
+                    done = assign(own, rng.sample(range(500), 50), rng.choice(((), (VALUES,), (FOUND,), (VALUES, FOUND))))[0]
+                    equal(done.status, wire.OK, done.message)
+                    own.run(wire.DELETE, 20, {KEYS: place(0, 0)})
+            finally:
+                stop.set()
+                thread.join()
+            done, ids, _ = assign(own, range(200))
+            equal(done.status, wire.OK, done.message)
+            equal([int(value) for value in replies.ask("MGET", *range(200))], list(ids), "the ids of the reply")
+        with serving(*flags) as server, server.replies() as replies:
+            equal([int(value) for value in replies.ask("MGET", *range(200))], list(ids), "after a restart")
 
 
 @case
