@@ -152,6 +152,9 @@ static bool is_value_width(const struct sw_server_info *info)
     if (info->value_format == SW_FRAME_VALUES_INTEGER) {
         return is_width(info->value_bytes);
     }
+    if (info->value_type == SW_TYPE_NONE) {
+        return info->value_bytes == 0;
+    }
     return info->value_bytes % 4 == 0 && info->value_bytes >= 4 &&
            info->value_bytes <= SW_CLIENT_VALUE_BYTES_MAX;
 }

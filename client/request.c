@@ -34,7 +34,9 @@ int sw_client_check_arguments(struct sherwood *client, enum sherwood_operation o
             "operation %d is not an operation on keys: use one of enum sherwood_operation",
             (int)operation);
     }
-    if (keys == NULL || (values == NULL && sw_operation_has_operands((uint32_t)operation))) {
+    const bool needs_values = sw_operation_has_operands((uint32_t)operation) &&
+                              client->table->server.value_type != SHERWOOD_NONE;
+    if (keys == NULL || (values == NULL && needs_values)) {
         return sw_client_fail(client, SHERWOOD_E_INVALID, "the %s array is NULL",
                               keys == NULL ? "keys" : "values");
     }

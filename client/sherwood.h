@@ -152,7 +152,8 @@ enum sherwood_type {
     SHERWOOD_F16 = 5,
     SHERWOOD_BF16 = 6,
     SHERWOOD_I64 = 7,
-    SHERWOOD_F64 = 8
+    SHERWOOD_F64 = 8,
+    SHERWOOD_NONE = 9
 };
 
 struct sherwood_server {
@@ -160,18 +161,17 @@ struct sherwood_server {
     char backend[16];
     char backend_reason[128];
     uint32_t key_bytes;   /* 4 or 8 */
-    uint32_t value_bytes; /* of an element of `values` and `previous`: 4 or 8; rows: 4 to 4096 */
+    uint32_t value_bytes; /* of an element of `values` and `previous`: 4 or 8; rows: 4 to 4096; 0:
+                             keys have no values, and `values` may be NULL */
     uint32_t frame_ops_max;
     /* Requests in flight of the handle: the server's limit for a connection, at most 256, times the
-     * number of connections.
-     */
+     * number of connections. */
     uint32_t requests_in_flight_max;
     uint64_t capacity_slots; /* when the connection was made; sherwood_stats has the current one */
     uint64_t occupied_max;   /* when the connection was made */
     char engine[16];         /* "robin_hood", "cuckoo" or "cache"; empty: an older server */
     enum sherwood_values value_format;
-    char policy[16]; /* cache: "lru", "lfu", "epoch-lru", "epoch-lfu" or "custom"; empty: the server
-                        has no scores */
+    char policy[16]; /* cache: "lru", "lfu", "epoch-lru", "epoch-lfu" or "custom"; empty: none */
     uint64_t frame_bytes_max; /* most bytes of the arrays of a request and of its longest reply
                                  together; 0: an older server */
     uint32_t resp_keys;       /* enum sherwood_resp_keys, or a number of a later version */

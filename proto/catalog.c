@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "proto/sherwood.pb-c.h"
+#include "proto/value_type.h"
 
 /* --- encoding --------------------------------------------------------------------------------- */
 
@@ -164,7 +165,8 @@ static bool is_possible(const struct sw_catalog *catalog)
         fits &= table->id > 0 && table->id < catalog->next_table &&
                 (i == 0 || table->id > catalog->tables[i - 1].id) &&
                 has_place_of(catalog, table->id) && table->file <= table->through &&
-                (shape->key_bytes == 4 || shape->key_bytes == 8) && shape->value_bytes >= 4 &&
+                (shape->key_bytes == 4 || shape->key_bytes == 8) &&
+                (shape->value_bytes >= 4 || shape->value_type == SW_TYPE_NONE) &&
                 shape->value_bytes <= 4096;
     }
     return fits;

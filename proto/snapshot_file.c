@@ -200,6 +200,9 @@ static bool is_possible_type(const struct sw_snapshot_header *header)
 {
     const uint32_t number = sw_value_type_bytes(header->value_type);
     const bool is_string = header->value_format == SW_FRAME_VALUES_STRING;
+    if (header->value_bytes == 0) {
+        return header->value_type == SW_TYPE_NONE && header->value_format == SW_FRAME_VALUES_FIXED;
+    }
     if (number == 0) {
         return header->value_type == SW_TYPE_BYTES ||
                (header->value_type == SW_TYPE_STRING && is_string);
@@ -210,16 +213,18 @@ static bool is_possible_type(const struct sw_snapshot_header *header)
 /* Whether the fields are possible, so that no size computed from them overflows. */
 static bool is_possible(const struct sw_snapshot_header *header)
 {
-    return (header->key_bytes == 4 || header->key_bytes == 8) && header->value_bytes >= 4 &&
+    return (header->key_bytes == 4 || header->key_bytes == 8) &&
            header->value_bytes <= SW_SNAPSHOT_VALUE_BYTES_MAX && header->value_bytes % 4 == 0 &&
            header->engine <= ENGINE_MAX && header->policy <= POLICY_MAX &&
            header->block_entries > 0 && header->block_entries % COLUMN_ALIGN == 0 &&
-           header->block_entries <= SW_SNAPSHOT_BLOCK_TARGET / 8 && header->entries <= 1ULL << 48 &&
+           header->block_entries <= SW_SNAPSHOT_BLOCK_TARGET / (header->value_bytes > 0 ? 8 : 4) &&
+           header->entries <= 1ULL << 48 &&
            (header->columns & 3) == (SW_SNAPSHOT_KEYS | SW_SNAPSHOT_VALUES) &&
            (header->value_format != SW_FRAME_VALUES_INTEGER ||
             header->value_bytes == header->key_bytes) &&
            header->value_format <= SW_FRAME_VALUES_FIXED && is_possible_type(header) &&
-           header->key_text_bytes % 8 == 0 && header->key_text_bytes < header->value_bytes &&
+           header->key_text_bytes % 8 == 0 &&
+           (header->key_text_bytes == 0 || header->key_text_bytes < header->value_bytes) &&
            header->writer[SW_SNAPSHOT_TEXT_BYTES - 1] == '\0';
 }
 

@@ -43,7 +43,7 @@ struct sw_snapshot_header {
     uint64_t sequence;                    /* sequence of the last write that it has */
     uint64_t entries;
     uint32_t key_bytes;     /* 4 or 8 */
-    uint32_t value_bytes;   /* 4 or 8; of a cache 4..1024, of rows 4..4096 */
+    uint32_t value_bytes;   /* 4 or 8; of a cache 4..1024, of rows 4..4096, of key sets 0 */
     uint32_t engine;        /* 0 robin_hood, 1 cuckoo, 2 cache: the one that wrote it */
     uint32_t value_format;  /* enum sw_frame_values */
     uint32_t block_entries; /* of every block but the last, a multiple of 64 */

@@ -45,7 +45,8 @@ static bool are_bytes(uint32_t type)
 
 bool sw_value_types_fit(uint32_t one, uint32_t other)
 {
-    return one == other || are_bytes(one) || are_bytes(other);
+    const bool has_values = one != SW_TYPE_NONE && other != SW_TYPE_NONE;
+    return one == other || (has_values && (are_bytes(one) || are_bytes(other)));
 }
 
 static const char *const format_words[] = {

@@ -28,8 +28,8 @@ uint32_t sw_value_type_bytes(uint32_t type);
 enum sw_number_kind sw_value_type_kind(uint32_t type);
 /* Returns the type whose ADD adds numbers of this type; SW_TYPE_BYTES: none. */
 uint32_t sw_value_type_adds(uint32_t type);
-/* Returns whether values written as one type may be read as the other: bytes fit every type,
- * numbers only their own type, known here or not. */
+/* Returns whether values written as one type may be read as the other: bytes fit every type
+ * that has values, numbers only their own type, known here or not. */
 bool sw_value_types_fit(uint32_t one, uint32_t other);
 
 /* The formats of values: name, number of enum ValueFormat, word for people.

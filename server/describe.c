@@ -59,7 +59,9 @@ void sw_describe_widths(const struct sw_config *config, const struct sw_table_in
                        : config->resp_keys == SW_RESP_KEYS_RAW  ? ", RESP keys are raw bytes"
                                                                 : "";
     int used;
-    if (format == SW_VALUE_INTEGER) {
+    if (sw_config_is_set(config)) {
+        used = snprintf(out, room, "u%u keys without values", info->key_bytes * 8);
+    } else if (format == SW_VALUE_INTEGER) {
         used = snprintf(out, room, "u%u keys, u%u values", info->key_bytes * 8, bytes * 8);
     } else if (format == SW_VALUE_STRING) {
         used = snprintf(out, room, "u%u keys, values of up to %u bytes", info->key_bytes * 8,

@@ -31,6 +31,7 @@ const struct sw_cli_command *sw_cli_command_next(const struct sw_cli_command *co
 void sw_cli_get(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_mget(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_assign(struct sw_cli *cli, int code, int count, char **words);
+void sw_cli_insert(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_set(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_mset(struct sw_cli *cli, int code, int count, char **words);
 void sw_cli_count(struct sw_cli *cli, int code, int count, char **words);

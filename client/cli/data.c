@@ -188,6 +188,22 @@ void sw_cli_assign(struct sw_cli *cli, int code, int count, char **words)
     run_keys(cli, code, count, words, print_id);
 }
 
+/* Prints 1 if the key is new, else 0. */
+static void print_new(struct sw_cli *cli, const struct sw_cli_arrays *arrays, size_t i)
+{
+    sw_cli_reply_integer(cli, !sherwood_found(arrays->found, i));
+}
+
+void sw_cli_insert(struct sw_cli *cli, int code, int count, char **words)
+{
+    if (sherwood_server(cli->client)->value_type != SHERWOOD_NONE) {
+        sw_cli_reply_error(cli, "ERR INSERT needs keys without values: start the server with "
+                                "--value-type none");
+        return;
+    }
+    run_keys(cli, code, count, words, print_new);
+}
+
 void sw_cli_mset(struct sw_cli *cli, int code, int count, char **words)
 {
     struct sw_cli_arrays arrays;

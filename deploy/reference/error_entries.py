@@ -33,6 +33,7 @@ RESP = (
     ("max number of clients|MONITOR has its most", "A limit of connections is reached.", "Close connections, or raise the limit: [Options](options.md#limits)."),
     ("memory for (incomplete )?requests", "All connections together hold more request bytes than `--input-bytes-max`.", "Send smaller requests, or raise the limit."),
     ("canonical form|key is not|key must have|key is longer|the pattern", "The key has another form than the server stores.", "See [Keys](../keys.md) for `--resp-keys`."),
+    ("keys have no values", "The table is a set of keys (`--value-type none`).", "Send an empty value, or add keys with `INSERT`. See [Key sets](../sets.md)."),
     ("value (would be|is) longer", "The value, or the result, is longer than a row.", "Start the server with a larger `--value-bytes`."),
     ("this (node|member) has no", "The server has no topology, no shard or no complete copy of the data yet.", "Wait, or send `CLUSTER SETTOPOLOGY`; see `HA STATUS`."),
     ("would be longer|may be longer|longer than output-bytes|longer than the limit|transaction (has more|is larger)|at most .* in one command|too many watched",

@@ -11,7 +11,7 @@ PARTS = (
     "|^user %s %s$|^%s (%s:|:%u@|<subcommand>)|^%s%s \\(line|^(writes since the last|writes that the log)|^it has no $|^chosen by configuration"
     "|^fields are written|^(failover psync|pfadd pfcount)|^a client that has gone|^This member of the shard %s is at write"
     "|^(the shard is new|enough members in sync|it was the primary of the term|no other member has a later|an operator has adopted)"
-    "|^: (the table chooses the ids|start the server with --ids)"
+    "|^: (the table chooses the ids|start the server with --(ids|value-type none))"
     "|^(has no topology|is not in the topology)$|^of a later version|^%u table%s with changes|^number = %u"
 )
 

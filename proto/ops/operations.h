@@ -242,7 +242,8 @@
     X(F16,    5, "f16",    2, FLOAT,    F16) \
     X(BF16,   6, "bf16",   2, FLOAT,    BF16) \
     X(I64,    7, "i64",    8, SIGNED,   U64) \
-    X(F64,    8, "f64",    8, FLOAT,    F64)
+    X(F64,    8, "f64",    8, FLOAT,    F64) \
+    X(NONE,   9, "none",   0, NONE,     OWN)
 /* clang-format on */
 
 #define SW_OPERATION_MAP(X) \

@@ -60,6 +60,7 @@
     "(--value-type)"
 #define SW_WHY_IDS ": the table chooses the ids of keys; use ASSIGN"
 #define SW_WHY_NO_IDS ": start the server with --ids"
+#define SW_WHY_NO_SET ": start the server with --value-type none"
 #define SW_WHY_NO_SUCH_ROWS ": values are not rows of this number type (see --value-type)"
 
 #define SW_NO_CLEAR                                                                                \

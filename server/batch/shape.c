@@ -56,6 +56,7 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
         .engine_name = info.engine_name,
         .of_rows = sw_config_has_rows(config) ? " for rows"
                    : config->ids > 0          ? " for ids"
+                   : sw_config_is_set(config) ? " for keys without values"
                                               : "",
         .value_format = sw_config_value_format(config),
         .operations = without_those_of_others(info.operations, config),
@@ -64,6 +65,7 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
         .expires = (info.operations >> SW_EXPIRE & 1) != 0,
         .default_ttl_ms = sw_default_ttl_ms(config),
         .has_ids = config->ids > 0,
+        .is_set = sw_config_is_set(config),
         .has_scores = (info.operations >> SW_SET_SCORE & 1) != 0,
         .policy = info.cache_policy,
         .slot_bits = info.slot_bits,
@@ -79,7 +81,9 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
         config->arena_bytes < SW_FRAME_BYTES_MAX ? config->arena_bytes : SW_FRAME_BYTES_MAX;
     uint64_t scan = config->arena_bytes / 2 / (info.key_bytes + info.value_bytes);
     shape.scan_ops_max = scan < info.batch_ops_max ? (uint32_t)scan : info.batch_ops_max;
-    if (shape.value_format != SW_VALUE_INTEGER) {
+    if (shape.is_set) {
+        shape.entry_bytes = info.key_bytes;
+    } else if (shape.value_format != SW_VALUE_INTEGER) {
         uint32_t slot = sw_config_has_rows(config) ? shape.entry_bytes : SW_CACHE_SLOT_BYTES;
         shape.entry_bytes = slot + info.value_bytes;
         shape.blob_bytes_max = info.value_bytes - info.key_text_bytes -
@@ -99,6 +103,7 @@ static const char *const full[][2] = {
 static const char *const *texts_of(const struct sw_table_shape *shape)
 {
     return shape->engine == SW_ENGINE_CUCKOO         ? full[0]
+           : shape->is_set                           ? full[3]
            : shape->value_format != SW_VALUE_INTEGER ? full[1]
            : shape->has_ids                          ? full[2]
                                                      : full[3];

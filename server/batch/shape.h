@@ -18,7 +18,7 @@ struct sw_table;
 struct sw_table_shape {
     enum sw_engine engine;
     const char *engine_name;
-    const char *of_rows; /* " for rows" or " for ids" if values are rows or ids, else "" */
+    const char *of_rows; /* " for rows", " for ids" or " for keys without values", else "" */
     enum sw_value_format value_format;
     uint64_t operations;         /* operations that clients may use: bit 1 << enum sw_op */
     uint32_t batch_kinds;        /* kinds of batches of the engine: bit 1 << enum sw_batch_kind */
@@ -28,12 +28,13 @@ struct sw_table_shape {
                                     TABLE ALTER changes it between two iterations of the loop */
     bool has_scores;             /* the engine has scores */
     bool has_ids;                /* values are ids, which the table chooses */
+    bool is_set;                 /* keys have no values: value_bytes is 0 */
     enum sw_cache_policy policy; /* the cache's replacement policy */
     uint32_t slot_bits;
     uint32_t key_bytes;
     uint32_t value_bytes; /* size of a value in the table, key string and string length included */
     uint32_t key_text_bytes;     /* bytes of the key string at the end of each value */
-    uint32_t blob_bytes_max;     /* longest value that a client may send; 0: values are integers */
+    uint32_t blob_bytes_max;     /* longest value that a client may send; 0: integers, or is_set */
     uint32_t entry_bytes;        /* memory that one entry takes in the table */
     uint32_t batch_ops_max;      /* most operations of a batch */
     bool filters_slots;          /* batches of GET may have a filter */

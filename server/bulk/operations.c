@@ -27,6 +27,8 @@ void sw_bulk_operations(const struct sw_table_shape *shape, bool served[SW_OPERA
                      : shape->has_scores          ? (SW_ON_##on & SW_ON_CACHE) != 0 \
                                                   : true;
     SW_COMPOSED_OPERATION_MAP(SERVED_COMPOSED)
+    served[SW_OPERATION_SETRANGE] &= !shape->is_set;
+    served[SW_OPERATION_GETRANGE] &= !shape->is_set;
     /* in a table of ids ASSIGN carries it out; its own frame would have operands */
     served[SW_OPERATION_FIND_OR_INSERT] &= !shape->has_ids;
 }

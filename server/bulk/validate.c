@@ -18,7 +18,7 @@
 static const char *why(const struct sw_table_shape *shape, uint32_t operation)
 {
     const bool is_integer = shape->value_format == SW_VALUE_INTEGER;
-    if (sw_operation_needs_expiry(operation)) {
+    if (sw_operation_needs_expiry(operation) || shape->is_set) {
         return "";
     }
     if (shape->has_ids || sw_operation_gives_ids(operation)) {
@@ -51,7 +51,8 @@ static enum sw_reply_status refuse_frame(const struct sw_table_shape *shape,
         snprintf(message, message_bytes, "%s", sw_frame_error_text(error));
         return error == SW_FRAME_E_OPERATION ? SW_REPLY_UNKNOWN_OPERATION : SW_REPLY_BAD_REQUEST;
     }
-    if (sw_operation_of_bits(request->operation) && !shape->has_scores && !shape->has_ids) {
+    if (sw_operation_of_bits(request->operation) && !shape->has_scores && !shape->has_ids &&
+        !shape->is_set) {
         snprintf(message, message_bytes, SW_NO_BITS);
         return SW_REPLY_BAD_REQUEST;
     }

@@ -279,9 +279,11 @@ uint32_t sw_config_stored_bytes(const struct sw_config *config);
 /* Returns the bytes at the end of a stored value that hold the key string and its length of 2
  * bytes; 0: none. */
 uint32_t sw_config_text_bytes(const struct sw_config *config);
-/* sw_config_has_rows returns true if values are rows. sw_config_dimension returns how many numbers
+/* sw_config_has_rows returns true if values are rows; sw_config_is_set, if keys have no values.
+ * sw_config_dimension returns how many numbers
  * a row has: 1 for bytes and strings. */
 bool sw_config_has_rows(const struct sw_config *config);
+bool sw_config_is_set(const struct sw_config *config);
 uint32_t sw_config_dimension(const struct sw_config *config);
 /* Returns the type of values of the formats STRING and FIXED: enum sw_value_type. */
 uint32_t sw_config_value_type(const struct sw_config *config);

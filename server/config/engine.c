@@ -19,9 +19,14 @@ bool sw_config_has_rows(const struct sw_config *config)
     return config->engine == SW_ENGINE_ROBIN_HOOD && config->value_bytes != 0;
 }
 
+bool sw_config_is_set(const struct sw_config *config)
+{
+    return config->engine == SW_ENGINE_ROBIN_HOOD && config->value_type == SW_TYPE_NONE;
+}
+
 uint32_t sw_config_value_type(const struct sw_config *config)
 {
-    if (sw_config_has_rows(config)) {
+    if (sw_config_has_rows(config) || sw_config_is_set(config)) {
         return config->value_type;
     }
     return sw_config_value_format(config) == SW_VALUE_STRING ? SW_TYPE_STRING : SW_TYPE_BYTES;
@@ -37,6 +42,9 @@ enum sw_value_format sw_config_value_format(const struct sw_config *config)
 {
     if (sw_config_has_rows(config)) {
         return config->value_type == SW_TYPE_STRING ? SW_VALUE_STRING : SW_VALUE_FIXED;
+    }
+    if (sw_config_is_set(config)) {
+        return SW_VALUE_FIXED; /* of 0 bytes */
     }
     return config->engine == SW_ENGINE_CACHE ? (enum sw_value_format)config->value_format
                                              : SW_VALUE_INTEGER;
@@ -69,6 +77,9 @@ uint32_t sw_config_stored_bytes(const struct sw_config *config)
     const enum sw_value_format format = sw_config_value_format(config);
     if (format == SW_VALUE_INTEGER) {
         return config->key_bits / 8;
+    }
+    if (sw_config_is_set(config)) {
+        return 0;
     }
     if (config->value_bytes == 0) {
         return VALUE_BYTES_STANDARD;
@@ -112,6 +123,10 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
         table->value_bytes = sw_config_stored_bytes(config);
         table->cache_mode = (enum sw_cache_mode)config->cache_mode;
         table->cache_policy = (enum sw_cache_policy)config->policy;
+    }
+    table->is_set = sw_config_is_set(config);
+    if (table->is_set && table->backend == SW_BACKEND_AUTO) {
+        table->backend = SW_BACKEND_CPU;
     }
 }
 
@@ -170,17 +185,34 @@ int sw_config_check_given(const struct sw_config *config, const bool given[SW_OP
     return 0;
 }
 
+/* Checks the options of a key set. */
+static int check_set(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    const char *option = config->value_bytes != 0   ? "value-bytes"
+                         : config->ids > 0          ? "ids"
+                         : config->default_ttl != 0 ? "default-ttl"
+                         : config->rows_max != 0    ? "rows-max"
+                                                    : NULL;
+    if (option == NULL) {
+        return 0;
+    }
+    snprintf(error, error_bytes, "keys without values (value-type none) have no %s: leave it out",
+             option);
+    return -1;
+}
+
 /* Checks the options that need rows. */
 static int check_rows(const struct sw_config *config, char *error, size_t error_bytes)
 {
     const uint32_t number = sw_value_type_bytes(config->value_type);
     if (!sw_config_has_rows(config)) {
-        const char *option = config->rows_max != 0                 ? "rows-max"
-                             : config->rows_in != SW_ROWS_IN_GPU   ? "rows-in"
-                             : config->rows_gpu_bytes != 0         ? "rows-gpu-bytes"
-                             : config->value_type != SW_TYPE_BYTES ? "value-type"
-                             : config->resp_key_text_bytes != 0    ? "resp-key-text-bytes"
-                                                                   : NULL;
+        const char *option = config->rows_max != 0               ? "rows-max"
+                             : config->rows_in != SW_ROWS_IN_GPU ? "rows-in"
+                             : config->rows_gpu_bytes != 0       ? "rows-gpu-bytes"
+                             : config->value_type != SW_TYPE_BYTES && !sw_config_is_set(config)
+                                 ? "value-type"
+                             : config->resp_key_text_bytes != 0 ? "resp-key-text-bytes"
+                                                                : NULL;
         if (config->engine != SW_ENGINE_ROBIN_HOOD || option == NULL) {
             return 0;
         }
@@ -243,7 +275,8 @@ int sw_config_check_table(const struct sw_config *config, char *error, size_t er
     if (config->engine == SW_ENGINE_CUCKOO && config->max_capacity > config->capacity) {
         return refuse_option(config, "max-capacity", "robin_hood", error, error_bytes);
     }
-    if (check_value_bytes(config, error, error_bytes) != 0 ||
+    if ((sw_config_is_set(config) && check_set(config, error, error_bytes) != 0) ||
+        check_value_bytes(config, error, error_bytes) != 0 ||
         check_rows(config, error, error_bytes) != 0) {
         return -1;
     }

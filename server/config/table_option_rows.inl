@@ -15,12 +15,13 @@ SW_OPTION(engine, "engine", "table", SW_ANY, SW_CHOICE(engines), "robin_hood", "
           "is evicted; no INCR, APPEND, expiry or log.")
 SW_OPTION(key_bits, "key-bits", "table", SW_ANY, SW_CHOICE(widths), "64", "BITS",
           "Width of keys in bits, 32 or 64. Values have the same width, unless value-bytes says "
-          "otherwise. A slot takes twice that.")
+          "otherwise. A slot takes twice that; as much as a key with value-type none.")
 SW_OPTION(
     capacity, "capacity", "table", SW_ANY, SW_OR_AUTO(1, SW_T), "auto", "SLOTS",
-    "Slots of the table at start: 8 bytes each with 32-bit keys, 16 with 64-bit keys; twice that "
-    "in the cuckoo engine, 18 bytes and a value in the cache engine. Rows need their bytes in "
-    "addition. auto: 16M, or the next lower power of two, down to 64K, whose slots and values "
+    "Slots of the table at start: 8 bytes each with 32-bit keys, 16 with 64-bit keys; half of that "
+    "with value-type none; twice that in the cuckoo engine, 18 bytes and a value in the cache "
+    "engine. Rows need their bytes in addition. auto: 16M, or the next lower power of two, down to "
+    "64K, whose slots and values "
     "take at most 640 MiB and a quarter of the memory; at most max-capacity.")
 SW_OPTION(max_capacity, "max-capacity", "table", SW_ANY, SW_OR_AUTO(0, SW_T), "auto", "SLOTS",
           "Let the table grow up to this many slots. A write that would exceed max-load (cache "
@@ -57,12 +58,15 @@ SW_OPTION(value_bytes, "value-bytes", "table", SW_ROBIN_HOOD | SW_CACHE, SW_NUMB
           "BYTES",
           "Set the size of a value, a multiple of 4. Strings hold 4 bytes less at most, because "
           "their length is stored with them. robin_hood: 4 to 4096 stores rows, which are never "
-          "evicted; 0 stores integers. cache: 4 to 1024; 0: 60, or 64 if value-format is fixed.")
+          "evicted; 0 stores integers, or nothing with value-type none. cache: 4 to 1024; 0: 60, "
+          "or 64 if value-format is fixed.")
 SW_OPTION(value_type, "value-type", "table", SW_ROBIN_HOOD, SW_CHOICE(types), "bytes", "TYPE",
           "Choose what a row holds. bytes: exactly value-bytes bytes. string: up to value-bytes "
           "bytes; a bulk frame sends the length first (4 bytes, little-endian). u32, u64, i64, "
-          "f32, f64, f16, bf16: an array of such numbers that fills the row. The server reports "
-          "the type to clients.")
+          "f32, f64, f16, bf16: an array of such numbers that fills the row. none, without "
+          "value-bytes: keys have no values; the table is a set of keys, in half of the memory: "
+          "INSERT returns which keys are new. It requires host memory (backend cpu), and keys do "
+          "not expire. The server reports the type to clients.")
 SW_OPTION(rows_max, "rows-max", "table", SW_ROBIN_HOOD, SW_SIZE(0, SW_T), "0", "ROWS",
           "Limit the rows of the table, whatever its capacity. A write that needs one more is "
           "refused as out of memory. 0: max-load times max-capacity.")

@@ -29,6 +29,13 @@ bool sw_snapshot_fits(const struct sw_load *load, const struct sw_table_info *in
     const struct sw_snapshot_header *header = &load->header;
     bool same = header->value_format == load->value_format;
     bool fixed = header->value_format == SW_FRAME_VALUES_FIXED;
+    if ((header->value_type == SW_TYPE_NONE) != (load->value_type == SW_TYPE_NONE)) {
+        SAY(header->value_type == SW_TYPE_NONE
+                ? "%s/%s has keys without values: start with value-type none"
+                : "%s/%s has keys with values: start without value-type none",
+            load->directory->path, name);
+        return false;
+    }
     if (!sw_value_types_fit(header->value_type, load->value_type)) {
         SAY("%s/%s has rows of %s, and this table rows of %s: start with value-type %s",
             load->directory->path, name, sw_value_type_name(header->value_type),

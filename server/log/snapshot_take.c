@@ -46,7 +46,7 @@ static void fill_header(struct sw_snapshot_write *write, const struct sw_table *
         .table = header->table,
         .wall_us = sw_log_wall_us(),
         .policy = is_cache ? (uint32_t)info.cache_policy : 0,
-        .value_type = sw_config_has_rows(config) ? sw_config_value_type(config) : SW_TYPE_BYTES,
+        .value_type = is_cache ? SW_TYPE_BYTES : sw_config_value_type(config),
         .key_text_bytes = info.key_text_bytes,
         .key_form = sw_key_form_told(config->resp_keys),
         .writer = "sherwoodd " SHERWOOD_VERSION,

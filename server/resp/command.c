@@ -171,6 +171,10 @@ void sw_commands_unsupported(uint64_t operations, uint32_t batch_kinds,
     /* A table of ids has no operation that sets a value. */
     const bool gives_ids = (operations & (SW_OPS_ONE(SW_FIND_OR_INSERT) | SW_OPS_PUT)) ==
                            SW_OPS_ONE(SW_FIND_OR_INSERT);
+    /* A key set has no other operations. */
+    const bool is_set =
+        operations == (SW_OPS_ONE(SW_GET) | SW_OPS_ONE(SW_SET) | SW_OPS_ONE(SW_SET_ABSENT) |
+                       SW_OPS_ONE(SW_SET_PRESENT) | SW_OPS_ONE(SW_DELETE));
     /* INCR and DECR of strings and of rows of integers are made of other operations. */
     const uint64_t counters =
         SW_OPS_ONE(SW_INCRBY) | SW_OPS_ONE(SW_INCREMENT_U64) | SW_OPS_ONE(SW_INCREMENT_I64);
@@ -183,6 +187,7 @@ void sw_commands_unsupported(uint64_t operations, uint32_t batch_kinds,
              (commands[i].kind == SW_KIND_RMW || commands[i].id == SW_COMMAND_ASSIGN ||
               commands[i].id == SW_COMMAND_INCRBYFLOAT || commands[i].id == SW_COMMAND_SETRANGE)) ||
             (gives_ids && sets_values(&commands[i])) ||
+            (!is_set && commands[i].id == SW_COMMAND_INSERT) ||
             (commands[i].operations & ~operations) != 0 ||
             (commands[i].batch_kinds & ~batch_kinds) != 0;
     }

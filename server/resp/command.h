@@ -40,7 +40,7 @@ enum sw_command_maker {
     SW_MAKER_RENAME, /* reads two keys */
     SW_MAKER_COPY,
     SW_MAKER_CAS,
-    SW_MAKER_EACH_ID, /* the same as EACH_KEY */
+    SW_MAKER_EACH_ID, /* as EACH_KEY, of operations that have operands elsewhere */
     SW_MAKER_DELEX,
     SW_MAKER_RANGE,
     SW_MAKER_SET_RANGE,

@@ -62,14 +62,18 @@ static void refuse_unsupported(struct sw_resp_conn *state, const struct sw_comma
     sw_command_upper(command, name);
     const struct sw_table_shape *shape = &state->resp->batches->shape;
     const bool is_bits = (command->operations & SW_OPS_BITS) != 0;
-    if (is_bits && !shape->has_scores && !shape->has_ids) {
+    if (is_bits && !shape->has_scores && !shape->has_ids && !shape->is_set) {
         sw_resp_error(state->conn, command, "ERR " SW_NO_BITS);
         return;
     }
     const uint64_t reckons = SW_OPS_INTEGERS & ~SW_OPS_ROWS;
     const bool is_pair = (command->operations & SW_OPS_PAIR) != 0;
     const char *why = "";
-    if (command->id == SW_COMMAND_ASSIGN || shape->has_ids) {
+    if (command->id == SW_COMMAND_INSERT) {
+        why = SW_WHY_NO_SET;
+    } else if (shape->is_set) {
+        why = command->id == SW_COMMAND_ASSIGN ? SW_WHY_NO_IDS : "";
+    } else if (command->id == SW_COMMAND_ASSIGN || shape->has_ids) {
         why = shape->has_ids ? SW_WHY_IDS : SW_WHY_NO_IDS;
     } else if (command->kind == SW_KIND_RMW && shape->has_scores) {
         why = SW_WHY_EVICTS;

@@ -118,6 +118,8 @@
     /* End of those rows. */ \
     X(ASSIGN, "assign", -2, KEYS(1, -1, 1), STRING, INSERT, FAST, QUEUED, \
       KEY_FUNCTION(EACH_ID, FIND_OR_INSERT, IDS), "Get the ids of keys (--ids): an array of id and 1 if it is new, else 0, for each key") \
+    X(INSERT, "insert", -2, KEYS(1, -1, 1), STRING, INSERT, FAST, QUEUED, \
+      KEY_FUNCTION(EACH_ID, SET_ABSENT, IDS), "Add keys to a table without values (--value-type none): an array of 1 if the key is new, else 0, for each key") \
     X(CAS, "cas", 4, KEYS(1, 1, 1), STRING, WRITE, SLOW, QUEUED, \
       KEY_FUNCTION(CAS, CAS, SWAPPED), "Set a key if it has the old value: key old new") \
     X(INCRBYFLOAT, "incrbyfloat", 3, KEYS(1, 1, 1), STRING, INSERT, FAST, QUEUED, \

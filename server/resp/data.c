@@ -100,6 +100,11 @@ static bool add_integer(const struct data *data, enum sw_op op, uint32_t key, ui
 static bool fits(const struct data *data, uint32_t size)
 {
     const struct sw_table_shape *shape = &data->resp->batches->shape;
+    if (shape->is_set && size > 0) {
+        refuse(data, "ERR keys have no values (--value-type none): send an empty value, or INSERT "
+                     "keys");
+        return false;
+    }
     if (shape->value_format == SW_VALUE_FIXED && size != shape->blob_bytes_max) {
         refuse(data, "ERR value must have exactly %u bytes (--value-bytes%s)",
                shape->blob_bytes_max,

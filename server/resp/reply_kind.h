@@ -16,7 +16,7 @@ enum sw_reply_kind {
     SW_REPLY_KIND_OK_IF_PRESENT, /* +OK; null if the key was absent */
     SW_REPLY_KIND_VALUE,         /* the value before the operation; null if the key was absent */
     SW_REPLY_KIND_VALUES,        /* an array of the values before; null for each absent key */
-    SW_REPLY_KIND_IDS,           /* an array: for each key its id, and 1 if the id is new */
+    SW_REPLY_KIND_IDS, /* an array: for each key its id, if it has one, and 1 if it is new */
     SW_REPLY_KIND_COUNT_PRESENT, /* the number of keys that were present */
     SW_REPLY_KIND_ONE_IF_ABSENT, /* 1; 0 if the key was present, or a cache did not admit it */
     SW_REPLY_KIND_AFTER,       /* the value after the operation, or the error that it does not fit;

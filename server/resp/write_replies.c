@@ -136,15 +136,19 @@ static bool changed_time(const struct sw_resp_batch *batch, const struct sw_pend
                 : sw_expire_holds(batch->ops[i], before, batch->expires[i]));
 }
 
-/* Writes an array of the values of all keys; of ids, with 1 behind each that is new, else 0. */
+/* Writes an array of the values of all keys; of ids, with 1 behind each that is new, else 0; of
+ * keys without values, of these numbers alone. */
 static void put_all(struct sw_writer *writer, const struct sw_resp_batch *batch,
                     const struct sw_pending *pending)
 {
-    const bool is_ids = pending->kind == SW_REPLY_KIND_IDS;
-    sw_writer_array(writer, pending->count * (is_ids ? 2 : 1));
+    const bool tells_new = pending->kind == SW_REPLY_KIND_IDS;
+    const bool has_ids = tells_new && batch->batches->shape.has_ids;
+    sw_writer_array(writer, pending->count * (has_ids ? 2 : 1));
     for (uint32_t i = pending->first; i < pending->first + pending->count; i++) {
-        if (is_ids) {
+        if (has_ids) {
             sw_writer_unsigned(writer, sw_result_value(batch, i), pending->resp3);
+        }
+        if (tells_new) {
             sw_writer_unsigned(writer, !sw_result_found(batch, i), pending->resp3);
         } else if (pending->kind == SW_REPLY_KIND_BLOBS) {
             put_blob(writer, batch, i, sw_result_found(batch, i), pending->resp3);

@@ -3,12 +3,12 @@
  * set_backend.h - key sets: tables of keys without values.
  *
  * A configuration with is_set. A slot holds the mixed key alone: 4 bytes for u32 keys, 8 for u64
- * keys. Its operations are GET, DELETE, and SET_ABSENT and SET, which both insert an absent key and
- * do nothing else. `found` is the answer of each: 0 after SET_ABSENT means that the key is new.
- * Batches, scans, images and restores have no values: the table reads and writes no array of them,
- * so it may be NULL. No entry expires. A key set lives in host memory. Kernels
- * would need another mark for tombstones: the delete rebuild on CUDA marks one by a value beside an
- * m of all ones (cuda/writes/apply.cu).
+ * keys. Its operations are GET, DELETE, SET and SET_ABSENT, which both insert an absent key and do
+ * nothing else, and SET_PRESENT, which changes nothing. `found` is the answer of each: 0 after
+ * SET_ABSENT means that the key is new. Batches, scans, images and restores have no values: the
+ * table reads and writes no array of them, so it may be NULL. No entry expires. A key set lives in
+ * host memory. Kernels would need another mark for tombstones: the delete rebuild on CUDA marks one
+ * by a value beside an m of all ones (cuda/writes/apply.cu).
  *
  * Threads: constant data.
  */

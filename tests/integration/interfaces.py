@@ -14,6 +14,11 @@ from matrix import columns
 from ring import FOUND, KEYS, OPERANDS, VALUES, Ring, place
 
 
+def cut(data, size, count):
+    """Returns the values of an array, which may have 0 bytes each."""
+    return [data[i * size:(i + 1) * size] for i in range(count)]
+
+
 def frame_of(ask, shape, wants=(True, True), number=1):
     """Returns the bytes of a frame. `wants`: values, bits."""
     row, body = ask.row, wire.array(ask.keys, shape.key_bytes) + wire.padded(ask.body(shape))
@@ -91,7 +96,7 @@ class Rings(Frames):
 
     def ask(self, ask):
         shape, count, body = self.shape, len(ask.keys), ask.body(self.shape)
-        arrays = {KEYS} | {i for i, wanted in zip((OPERANDS, VALUES, FOUND), (body, *self.wants)) if wanted}
+        arrays = {KEYS} | {i for i, wanted in zip((OPERANDS, VALUES, FOUND), (body, self.wants[0] and shape.value_bytes, self.wants[1])) if wanted}
         self.ring.put(0, b"".join(key.to_bytes(shape.key_bytes, "little") for key in ask.keys))
         self.ring.put(self.AT[OPERANDS], body)
         in_bytes = ask.row.name == "GET" and self.wants[1] and sum(ask.keys) % 2 == 1
@@ -106,7 +111,7 @@ class Rings(Frames):
         if in_bytes:
             equal(found[count:size], bytes(size - count), f"{ask.row.name}: zeros behind the found bytes")
         bits = list(found[:count]) if in_bytes else [found[i // 8] >> i % 8 & 1 for i in range(count)]
-        return ([values[i:i + shape.value_bytes] for i in range(0, len(values), shape.value_bytes)] if self.wants[0] else None,
+        return (cut(values, shape.value_bytes, count) if self.wants[0] else None,
                 bits if self.wants[1] else None)
 
     def close(self):
@@ -153,7 +158,7 @@ class Library(Frames):
         if status != 0:
             return lib.sherwood_error(self.client).decode()
         bitmap = [found.raw[i // 8] >> i % 8 & 1 for i in range(count)]
-        return None if given else [values.raw[i * size:(i + 1) * size] for i in range(count)], bitmap
+        return None if given else cut(values.raw, size, count), bitmap
 
     def close(self):
         self.lib.sherwood_close(self.client)
@@ -188,7 +193,7 @@ class Python(Frames):
                 raise AssertionError(f"{ask.row.name}: build/python is older than proto/ops/operations.h: make python") from error
             return str(error)
         raw = np.ascontiguousarray(got.previous).tobytes()
-        return ([raw[i:i + shape.value_bytes] for i in range(0, len(raw), shape.value_bytes)],
+        return (cut(raw, shape.value_bytes, len(ask.keys)),
                 [int(bit) for bit in got.found])
 
     def close(self):

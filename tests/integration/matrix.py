@@ -128,7 +128,7 @@ class Shape:
     options: tuple
     key_bytes: int
     value_bytes: int
-    numbers: str  # integer, string, bytes, u32, ..
+    numbers: str  # integer, string, bytes, u32, ..; none: keys have no values
     engine: str = "robin_hood"
     default_ms: int = 0  # what --default-ttl is; 0: keys without a time do not expire
     ids: bool = False  # the table chooses the values
@@ -140,6 +140,8 @@ class Shape:
             return {"CACHE", "BLOBS", "ANY"}
         if self.ids:
             return {"IDS", "ANY", "EXPIRY"}
+        if self.numbers == "none":
+            return {"ANY"}
         kind = {"INTEGERS", "PLAIN", "ANY"} if self.numbers == "integer" else {"ROWS", "PLAIN", "BLOBS", "ANY"}
         return kind | ({"EXPIRY"} if self.engine == "robin_hood" else set())
 
@@ -166,7 +168,7 @@ class Shape:
         return data
 
     def room(self):
-        return self.value_bytes - (4 if self.numbers == "string" else 0)
+        return 1 if self.numbers == "none" else self.value_bytes - (4 if self.numbers == "string" else 0)
 
     def zero(self):
         return 0 if self.numbers == "integer" else b"" if self.numbers == "string" else bytes(self.value_bytes)
@@ -202,7 +204,9 @@ SHAPES = (
                                  "--cache-mode", "throughput"), 4, 24, "string", "cache"),
     Shape("ids of 64 bits", ("--ids", "100"), 8, 8, "integer", ids=True),
     Shape("ids of 32 bits with a default time", ("--ids", "100", "--key-bits", "32", "--default-ttl", "50000000"), 4, 4, "integer",
-          default_ms=50 * 10**9, ids=True))
+          default_ms=50 * 10**9, ids=True),
+    Shape("keys of 64 bits without values", ("--value-type", "none"), 8, 0, "none"),
+    Shape("keys of 32 bits without values", ("--value-type", "none", "--key-bits", "32"), 4, 0, "none"))
 
 
 def letters(rng, size):  # bytes that no number has

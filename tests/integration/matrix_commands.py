@@ -57,7 +57,7 @@ def words_of(row, shape, key, operand, at, by_cli=False):
     if row.verb == "SETRANGE":
         return ["SETRANGE", key, operand[0], operand[1].hex() if by_cli else operand[1], *(["HEX"] if by_cli else [])]
     if row.verb == "GETRANGE":
-        own = shape.numbers != "integer"  # of integers the command shows digits
+        own = shape.numbers not in ("integer", "none")  # of integers the command shows digits, of empty values nothing
         return ["GETRANGE", key, 1, 2, *(["HEX"] if by_cli else [])] if own else None
     if by_cli and row.element == "STRING":
         return None  # sherwood-cli has these for integers
@@ -137,6 +137,8 @@ def compound(rng, table, is_multi=False):
     if table.shape.ids and word in ("MSET", "GETSET", "IFEQ"):
         done = [(table.apply(of["ASSIGN"], key), table.values[key]) for key in keys]
         return ["ASSIGN", *keys], [part for (_, bit, _), after in done for part in (after, 1 - bit)]
+    if table.shape.numbers == "none" and rng.random() < .5:
+        return ["INSERT", *keys], [1 - table.apply(of["SET_ABSENT"], key, b"")[1] for key in keys]
     if word == "MSET":
         for key, value in zip(keys, values):
             table.apply(of["SET"], key, value)

@@ -192,8 +192,8 @@ def man_page():
     section = page.split("# RESP COMMANDS")[1].split("\n# ")[0]
     listed = dict(re.findall(r"^- ([A-Z]+): (.*)$", section, re.M))
     with Server() as server, Server("--value-bytes", "64", "--value-type", "string") as strings, \
-            Server("--backend", "cpu", "--ids", "64") as ids:
-        docs = [part for one in (server, strings, ids) for part in ask(open_connection(one), "COMMAND", "DOCS")]
+            Server("--backend", "cpu", "--ids", "64") as ids, Server("--backend", "cpu", "--value-type", "none") as keys:
+        docs = [part for one in (server, strings, ids, keys) for part in ask(open_connection(one), "COMMAND", "DOCS")]
         wanted = {name.decode().upper(): facts[facts.index(b"summary") + 1].decode()
                   for name, facts in zip(docs[::2], docs[1::2])}
         equal(sorted(listed.items() - wanted.items()), [], "the man page lists what there is not")

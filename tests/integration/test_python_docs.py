@@ -23,8 +23,8 @@ def world():
     """Yields a daemon, a cache, and the names that the examples use for them."""
     with tempfile.TemporaryDirectory() as folder, daemon("--max-capacity", "4M") as server, \
             daemon("--engine", "cache", "--value-bytes", "16", "--value-format", "fixed") as cache, \
-            daemon("--backend", "cpu", "--ids", "1000") as ids:
-        yield {"address": server.unix, "cache_address": cache.unix, "ids_address": ids.unix, "folder": folder}
+            daemon("--backend", "cpu", "--ids", "1000") as ids, daemon("--backend", "cpu", "--value-type", "none") as keys:
+        yield {"address": server.unix, "cache_address": cache.unix, "ids_address": ids.unix, "set_address": keys.unix, "folder": folder}
 
 
 def examples_hold(path, least=10, address="address"):
@@ -59,6 +59,12 @@ def tutorial():
 def row_numbers():
     """the example of deploy/docs/ids.md runs"""
     examples_hold(ROOT / "deploy" / "docs" / "ids.md", address="ids_address")
+
+
+@case
+def duplicates():
+    """the example of deploy/docs/sets.md runs"""
+    examples_hold(ROOT / "deploy" / "docs" / "sets.md", address="set_address")
 
 
 @case

@@ -205,7 +205,7 @@ def segments_of(reply, parts):
     for _, keys, value_bytes, *_ in parts:
         values = take(len(keys) * value_bytes) if reply.has_values else None
         bits = take(-(-len(keys) // 64) * 8) if reply.has_found is None else None
-        out.append((values and [values[i * value_bytes:(i + 1) * value_bytes] for i in range(len(keys))],
+        out.append((None if values is None else [values[i * value_bytes:(i + 1) * value_bytes] for i in range(len(keys))],
                     bits and [bits[i // 8] >> i % 8 & 1 for i in range(len(keys))]))
     assert at == len(reply.body), f"{at} of {len(reply.body)} bytes"
     return out

@@ -146,6 +146,19 @@ static bool waits_for_others(enum sw_command_id id)
            id == SW_COMMAND_SLAVEOF || id == SW_COMMAND_TABLE || id == SW_COMMAND_SWAPDB;
 }
 
+Test(command, only_a_key_set_has_insert)
+{
+    const uint32_t kinds = (1U << (SW_BATCH_RESIZE + 1)) - 1;
+    struct sw_command_set lost;
+    const uint64_t keys = SW_OPS_ONE(SW_GET) | SW_OPS_ONE(SW_SET) | SW_OPS_ONE(SW_SET_ABSENT) |
+                          SW_OPS_ONE(SW_SET_PRESENT) | SW_OPS_ONE(SW_DELETE);
+    sw_commands_unsupported(keys, kinds, &lost);
+    cr_assert(lost.has[SW_COMMAND_SUM] && lost.has[SW_COMMAND_EXPIRE], "keys have no values");
+    cr_assert_not(lost.has[SW_COMMAND_INSERT] || lost.has[SW_COMMAND_SETNX], "keys are added");
+    sw_commands_unsupported(keys | SW_OPS_ONE(SW_SUM), kinds, &lost);
+    cr_assert(lost.has[SW_COMMAND_INSERT], "integers are not");
+}
+
 Test(command, what_an_engine_lacks)
 {
     const uint64_t operations = SW_OPS_INTEGERS | SW_OPS_PAIR | SW_OPS_ONE(SW_EXPIRE) |
@@ -154,8 +167,8 @@ Test(command, what_an_engine_lacks)
     struct sw_command_set lost;
     unsigned losses[SW_COMMAND_COUNT] = {0};
     sw_commands_unsupported(operations, kinds, &lost);
-    for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
-        cr_assert_not(lost.has[id]);
+    for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) { /* only a key set has INSERT */
+        cr_assert_eq(lost.has[id], id == SW_COMMAND_INSERT);
     }
     for (unsigned op = 0; op < SW_OP_END; op++) {
         sw_commands_unsupported(operations & ~SW_OPS_ONE(op), kinds, &lost);
@@ -173,26 +186,27 @@ Test(command, what_an_engine_lacks)
         const struct sw_command *command = sw_command_at((enum sw_command_id)id);
         bool needs = command->kind == SW_KIND_DATA ||
                      (command->kind == SW_KIND_CONTROL && !waits_for_others(command->id));
-        cr_assert_eq(losses[id], needs, "one operation or one kind for %s", command->name);
+        cr_assert(losses[id] == needs || id == SW_COMMAND_INSERT,
+                  "one operation or one kind for %s", command->name);
     }
     sw_commands_unsupported(operations | SW_OPS_ONE(SW_SET_SCORE), kinds, &lost);
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) { /* what has scores evicts */
         cr_assert_eq(lost.has[id], sw_command_at((enum sw_command_id)id)->kind == SW_KIND_RMW ||
                                        id == SW_COMMAND_INCRBYFLOAT || id == SW_COMMAND_SETRANGE ||
-                                       id == SW_COMMAND_ASSIGN);
+                                       id == SW_COMMAND_ASSIGN || id == SW_COMMAND_INSERT);
     }
     sw_commands_unsupported(operations & ~SW_OPS_ONE(SW_INCREMENT), kinds & ~(1U << SW_BATCH_SCAN),
                             &lost);
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) {
         cr_assert_eq(lost.has[id], id == SW_COMMAND_INCR || id == SW_COMMAND_INCRBY ||
                                        id == SW_COMMAND_SCAN || id == SW_COMMAND_KEYS ||
-                                       id == SW_COMMAND_RANDOMKEY);
+                                       id == SW_COMMAND_RANDOMKEY || id == SW_COMMAND_INSERT);
     }
     sw_commands_unsupported((operations | SW_OPS_ONE(SW_INCRBY)) & ~SW_OPS_ONE(SW_INCREMENT) &
                                 ~SW_OPS_ONE(SW_DECREMENT),
                             kinds, &lost);
     for (unsigned id = 0; id < SW_COMMAND_COUNT; id++) { /* strings also count */
-        cr_assert_not(lost.has[id]);
+        cr_assert_eq(lost.has[id], id == SW_COMMAND_INSERT);
     }
     const uint64_t ids =
         SW_OPS_ONE(SW_GET) | SW_OPS_ONE(SW_FIND_OR_INSERT) | SW_OPS_ONE(SW_DELETE) | SW_OPS_EXPIRE;

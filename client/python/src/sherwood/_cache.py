@@ -48,7 +48,7 @@ def run_many(link: Link, layout: Layout, operation: str, keys: Any, values: Any,
     shape, count = taken.shape, taken.flat.size
     value_shape = shape + layout.value_shape
     sent = None
-    if lib.sw_operation_has_operands(OPERATIONS[operation]):
+    if lib.sw_operation_has_operands(OPERATIONS[operation]) and not (values is None and layout.value_type == "none"):
         sent = _plans.values_of(layout, values, value_shape, "values")
     elif values is not None:
         raise Refused(f"{operation} takes no values: leave values out")

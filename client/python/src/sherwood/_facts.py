@@ -15,7 +15,8 @@ from ._regions import Regions
 _FORMATS = {lib.SHERWOOD_VALUES_INTEGER: "integer", lib.SHERWOOD_VALUES_STRING: "string",
             lib.SHERWOOD_VALUES_FIXED: "fixed"}
 # The dtype of each value_type, in the order of enum sherwood_type. numpy has no bfloat16.
-_NUMBERS = {"bytes": "u1", "string": "u1", "u32": "u4", "u64": "u8", "f32": "f4", "f16": "f2", "bf16": "u2", "i64": "i8", "f64": "f8"}
+_NUMBERS = {"bytes": "u1", "string": "u1", "u32": "u4", "u64": "u8", "f32": "f4", "f16": "f2", "bf16": "u2", "i64": "i8", "f64": "f8",
+            "none": "u1"}
 _TYPES = tuple(_NUMBERS)
 _RESP_KEYS = ("decimal", "raw", "hash", "auto")  # by enum sherwood_resp_keys
 
@@ -32,7 +33,7 @@ class Server:
     key_bytes: int  # 4 or 8
     value_bytes: int
     value_format: str  # "integer", "string" or "fixed"
-    value_type: str  # "bytes", "string", or the numbers of a row: "u32", "u64", "f32", "f16", "bf16", "i64", "f64"
+    value_type: str  # "bytes", "string", "none", or the numbers of a row: "u32", "u64", "f32", "f16", "bf16", "i64", "f64"
     frame_ops_max: int  # the most keys of a frame
     requests_in_flight_max: int  # of a handle, over all its stripes
     capacity_slots: int

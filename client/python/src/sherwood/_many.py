@@ -109,6 +109,15 @@ class Many:
         """
         return self._carry_out(_plans.assign(self._layout(), keys))
 
+    def insert_many(self, keys: Any) -> Any:
+        """Adds keys. Returns bool, of the shape of the keys: which of them are new.
+
+        For a server or a table with --value-type none, whose keys have no values. A key that repeats is new at its first
+        place. So items[c.insert_many(hashes)] are the items that no call has seen before. If there is no room for all of
+        them, the call raises Full.
+        """
+        return self._carry_out(_plans.insert(self._layout(), keys))
+
     def delete_many(self, keys: Any, *, found: Any = None) -> Any:
         """Deletes keys. Returns bool, of the shape of the keys: which were present. `found` as get_many."""
         return self._carry_out(_plans.ask(self._layout(), lib.SHERWOOD_DELETE, keys, found))
