@@ -11,6 +11,7 @@
 
 #include "client/cli/numbers.h"
 #include "proto/decimal.h"
+#include "proto/value_type.h"
 
 /* Moves the unread bytes to the start of the buffer, and fills the rest from the file. */
 static void fill(struct sw_cli_pairs_reader *reader)
@@ -190,19 +191,24 @@ static bool take_line(struct sw_cli_pairs_reader *reader, const uint8_t *line, s
         report(reader, wrong, whole.text, whole.size);
         return false;
     }
+    const bool is_set = reader->has_rows && reader->rows.value_type == SW_TYPE_NONE;
+    const uint8_t *end = whole.text + whole.size;
     const uint8_t *comma = memchr(whole.text, ',', whole.size);
-    if (comma == NULL) {
+    if (comma == NULL && !is_set) {
         report(reader, why_no_pair(whole), whole.text, whole.size);
         return false;
     }
-    size_t before = (size_t)(comma - whole.text);
-    struct field first = unquote(trim(whole.text, before));
-    struct field second = unquote(trim(comma + 1, whole.size - before - 1));
+    comma = comma == NULL ? end : comma;
+    struct field first = unquote(trim(whole.text, (size_t)(comma - whole.text)));
+    struct field second = {end, 0};
+    if (comma < end) {
+        second = unquote(trim(comma + 1, (size_t)(end - comma) - 1));
+    }
     wrong = take_value(reader, second, value);
     /* Hex digits may look like a name. So a first line with a value is a pair with a bad key. */
     bool header = reader->line == 1 && !looks_like_a_number(first) &&
-                  !looks_like_a_number(second) && wrong != NULL;
-    if (header && first.size > 0 && second.size > 0) {
+                  !looks_like_a_number(second) && (wrong != NULL || is_set);
+    if (header && first.size > 0 && (second.size > 0 || is_set)) {
         report_header(reader, whole);
         return false;
     }

@@ -112,7 +112,8 @@ bool sw_cli_rows_write(FILE *out, const struct sw_cli_row_format *format, uint32
                        const void *keys, const void *values, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        fprintf(out, "%" PRIu64 ",", sw_cli_number_at(keys, key_bytes, i));
+        fprintf(out, "%" PRIu64 "%s", sw_cli_number_at(keys, key_bytes, i),
+                format->value_type == SW_TYPE_NONE ? "" : ",");
         sw_cli_row_write(out, format, (const uint8_t *)values + i * format->value_bytes);
         fputc('\n', out);
     }

@@ -89,6 +89,21 @@ def bytes_are_hex():
 
 
 @case
+def keys_alone():
+    """dump writes the keys of a table without values, one a line, and load takes such lines, also with a comma or a header"""
+    with harness.Server("--backend", "cpu", "--value-type", "none") as server:
+        def cli(*words, rc=0, **options):
+            return harness.run(CLI, "-q", "-p", server.port, *words, rc=rc, **options).strip()
+        equal(cli("INSERT", "7", "8", "7").split(), ["1", "1", "0"], "INSERT")
+        equal(sorted(cli("dump", "--format", "csv", "-").split()), ["7", "8"], "dump")
+        cli("load", "--format", "csv", "-", stdin='hash\n9\n "10"\n11,\n')
+        equal(sorted(map(int, cli("dump", "--format", "csv", "-").split())), [7, 8, 9, 10, 11], "load")
+        for line in ("12,1", "x"):
+            check("stdin:2: " in (text := cli("load", "--format", "csv", "-", stdin=f"12\n{line}\n", rc=1)), text)
+        equal(cli("DBSIZE"), "5", "a bad line: nothing of its batch is stored")
+
+
+@case
 def lists_of_numbers():
     """SET and GET take and print a row as a list of numbers; a malformed list or line is refused"""
     with start(12, "f32") as server:
