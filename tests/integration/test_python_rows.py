@@ -269,7 +269,7 @@ def contents(c):
 
 @case
 def files():
-    """load and dump: .npz, .npy, .csv, of integers, floats, rows and byte strings"""
+    """load and dump: .npz, .npy, .csv, of integers, floats, rows, byte strings and keys alone"""
     old = os.umask(0o022)
     with tempfile.TemporaryDirectory() as folder:
         with daemon() as server:
@@ -294,6 +294,13 @@ def files():
             c.set_many([1, 2], [b"one", b"two"])
             round_trip(c, folder, ".npz")
             round_trip(c, folder, ".npy")
+        with daemon("--backend", "cpu", "--value-type", "none") as server, sherwood.connect(server.unix) as c:
+            equal((c.insert_many(keys).all(), c.insert_many(keys).any()), (True, False), "keys without values")
+            round_trip(c, folder, ".npz", keys="hash")
+            round_trip(c, folder, ".npy")
+            np.save(path := os.path.join(folder, "x.npy"), keys[:9])
+            equal((c.delete_many(keys[:9]).all(), c.load(path), len(c)), (True, 9, len(keys)), "an array of keys")
+            raises(ValueError, "need .npz, .npy or .parquet", c.dump, os.path.join(folder, "x.csv"))
     os.umask(old)
 
 

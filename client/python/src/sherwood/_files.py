@@ -25,20 +25,21 @@ Pairs = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 Progress = Union[bool, Callable[[int, Optional[int]], None]]
 # (keys, values, number of pairs in the file, if known)
 Batches = Iterator[tuple[Any, Any, Optional[int]]]
+Names = tuple[str, ...]  # of the keys, and of the values; of a key set only of the keys
 
 _NPY_HEAD_BYTES = 512  # the header of a dump: written first, and again when the number of pairs is known
 
 
-def read(path: str, layout: Layout, names: tuple[str, str], batch: int) -> Batches:
+def read(path: str, layout: Layout, names: Names, batch: int) -> Batches:
     """Yields the pairs of a file, `batch` at a time. Refuses a file with a value that arrays cannot hold exactly."""
     if not 1 <= batch < 2**32:
         raise ValueError(f"batch is {batch}: give 1 to {2**32 - 1}")
     reader = _of_suffix(path, {".npz": _read_npz, ".npy": _read_npy, ".csv": _read_csv,
                                ".parquet": _read_parquet})
-    yield from reader(path, layout, names, batch)
+    yield from reader(path, layout, _own(layout, names), batch)
 
 
-def write(path: str, layout: Layout, names: tuple[str, str], pairs: Iterator[Pairs]) -> None:
+def write(path: str, layout: Layout, names: Names, pairs: Iterator[Pairs]) -> None:
     """Writes pairs to a temporary file beside the path, and renames it when it is complete."""
     writer = _of_suffix(path, {".npz": _write_npz, ".npy": _write_npy, ".csv": _write_csv,
                                ".parquet": _write_parquet})
@@ -46,7 +47,7 @@ def write(path: str, layout: Layout, names: tuple[str, str], pairs: Iterator[Pai
     handle, part = tempfile.mkstemp(prefix=name + ".", suffix=".part", dir=folder or ".")
     try:
         with os.fdopen(handle, "w+b") as file:
-            writer(file, layout, names, pairs)
+            writer(file, layout, _own(layout, names), pairs)
             file.flush()
             os.fsync(file.fileno())
         mask = os.umask(0)
@@ -57,6 +58,15 @@ def write(path: str, layout: Layout, names: tuple[str, str], pairs: Iterator[Pai
         with contextlib.suppress(FileNotFoundError):
             os.unlink(part)
         raise
+
+
+def _own(layout: Layout, names: Names) -> Names:
+    return names[:1] if layout.value_type == "none" else names
+
+
+def _values(held: Any, names: Names, keys: Any) -> Any:
+    """Returns the values of a file; of keys without values, those of 0 bytes."""
+    return held[names[1]] if len(names) > 1 else np.empty((len(keys), 0), np.uint8)
 
 
 def _of_suffix(path: str, known: dict[str, Callable[..., Any]]) -> Callable[..., Any]:
@@ -86,7 +96,7 @@ def _pyarrow(module: str) -> Any:
         raise ImportError(".parquet files need pyarrow: pip install pyarrow") from error
 
 
-def _named(path: str, there: Any, names: tuple[str, str]) -> None:
+def _named(path: str, there: Any, names: Names) -> None:
     for name in names:
         if name not in there:
             raise ValueError(f"{path}: the file has no {name!r}, but {', '.join(there)}: name two of these with keys= and"
@@ -104,18 +114,21 @@ def _cut(path: str, keys: Any, values: Any, batch: int) -> Batches:
         yield keys[at: at + batch], values[at: at + batch], len(keys)
 
 
-def _read_npz(path: str, _layout: Layout, names: tuple[str, str], batch: int) -> Batches:
+def _read_npz(path: str, _layout: Layout, names: Names, batch: int) -> Batches:
     with np.load(path, allow_pickle=False) as file:
         _named(path, file.files, names)
-        keys, values = file[names[0]], file[names[1]]
+        keys = file[names[0]]
+        values = _values(file, names, keys)
     yield from _cut(path, keys, values, batch)
 
 
-def _read_npy(path: str, _layout: Layout, names: tuple[str, str], batch: int) -> Batches:
+def _read_npy(path: str, _layout: Layout, names: Names, batch: int) -> Batches:
     found = np.load(path, mmap_mode="r", allow_pickle=False)
     if found.dtype.names is not None and found.ndim == 1:
         _named(path, found.dtype.names, names)
-        yield from _cut(path, found[names[0]], found[names[1]], batch)
+        yield from _cut(path, found[names[0]], _values(found, names, found), batch)
+    elif found.ndim == 1 and len(names) == 1:
+        yield from _cut(path, found, _values(found, names, found), batch)
     elif found.ndim == 2 and found.shape[1] == 2:
         yield from _cut(path, found[:, 0], found[:, 1], batch)
     else:
@@ -125,6 +138,9 @@ def _read_npy(path: str, _layout: Layout, names: tuple[str, str], batch: int) ->
 
 def _has_no_rows(path: str, layout: Layout) -> None:
     """Raises ValueError if a .csv cannot hold the values."""
+    if layout.value_type == "none":
+        raise ValueError(f"{path}: keys without values need .npz, .npy or .parquet here; sherwood-cli load reads and dump writes"
+                         " a .csv of them")
     if layout.value_shape or layout.value_dtype.names is not None:
         raise ValueError(f"{path}: a .csv cannot hold rows: use .npz, .npy or .parquet")
     if layout.value_dtype.kind not in "uif" or layout.value_dtype.itemsize not in (4, 8):
@@ -144,7 +160,7 @@ def _wrong_line(path: str, csv: Any, line: bytes, layout: Layout) -> ValueError:
     return ValueError(f"{path}:{csv.lines}: {what}: {shown}")
 
 
-def _read_csv(path: str, layout: Layout, _names: tuple[str, str], batch: int) -> Batches:
+def _read_csv(path: str, layout: Layout, _names: Names, batch: int) -> Batches:
     _has_no_rows(path, layout)
     csv = ffi.new("struct swpy_csv *")
     csv.key_bytes, csv.value_bytes = layout.key_dtype.itemsize, layout.value_dtype.itemsize
@@ -176,17 +192,20 @@ def _first_line(text: bytes) -> bytes:
     return text.splitlines()[0] if text else text
 
 
-def _read_parquet(path: str, layout: Layout, names: tuple[str, str], batch: int) -> Batches:
+def _read_parquet(path: str, layout: Layout, names: Names, batch: int) -> Batches:
     file = _pyarrow("pyarrow.parquet").ParquetFile(path)
     _named(path, file.schema_arrow.names, names)
     total, before = file.metadata.num_rows, 0
     for part in file.iter_batches(batch_size=batch, columns=list(names)):
-        keys, values = part.column(names[0]), part.column(names[1])
-        for column, name in ((keys, names[0]), (values, names[1])):
+        keys, values = part.column(names[0]), part.column(names[-1])
+        for column, name in ((keys, names[0]), (values, names[-1])):
             if column.null_count:
                 row = before + int(np.flatnonzero(np.asarray(column.is_null()))[0])
                 raise ValueError(f"{path}: row {row} has a null in {name!r}, and a table has no nulls: drop or fill it")
-        made = _rows(path, values, layout, before) if layout.value_shape else np.asarray(values)
+        if len(names) == 1:
+            made = _values(None, names, keys)
+        else:
+            made = _rows(path, values, layout, before) if layout.value_shape else np.asarray(values)
         yield np.asarray(keys), made, total
         before += len(keys)
 
@@ -214,7 +233,7 @@ def _rows(path: str, column: Any, layout: Layout, before: int) -> Any:
 
 
 # --- writing -------------------------------------------------------------------------------------
-def _write_npz(file: IO[bytes], layout: Layout, names: tuple[str, str], pairs: Iterator[Pairs]) -> None:
+def _write_npz(file: IO[bytes], layout: Layout, names: Names, pairs: Iterator[Pairs]) -> None:
     """Writes the values to a file of their own until the keys are complete."""
     shapes = ((layout.key_dtype, ()), (layout.value_dtype, layout.value_shape))
     with tempfile.TemporaryFile() as keys, tempfile.TemporaryFile() as values:
@@ -243,31 +262,39 @@ def _npy_head(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     return b"\x93NUMPY\x01\x00" + room.to_bytes(2, "little") + fields.ljust(room - 1) + b"\n"
 
 
-def _write_npy(file: IO[bytes], layout: Layout, names: tuple[str, str], pairs: Iterator[Pairs]) -> None:
-    dtype = np.dtype([(names[0], layout.key_dtype), (names[1], layout.value_dtype, layout.value_shape)])
+def _write_npy(file: IO[bytes], layout: Layout, names: Names, pairs: Iterator[Pairs]) -> None:
+    fields = [(names[0], layout.key_dtype, ()), *((name, layout.value_dtype, layout.value_shape) for name in names[1:])]
+    dtype = np.dtype(fields)
     file.write(_npy_head(dtype, (0,)))
     count = 0
     for keys, values in pairs:
         records = np.empty(len(keys), dtype)
-        records[names[0]], records[names[1]] = keys, values
+        for name, column in zip(names, (keys, values)):
+            records[name] = column
         file.write(records.tobytes())
         count += len(keys)
     file.seek(0)
     file.write(_npy_head(dtype, (count,)))
 
 
-def _write_csv(file: IO[bytes], layout: Layout, names: tuple[str, str], pairs: Iterator[Pairs]) -> None:
+def _write_csv(file: IO[bytes], layout: Layout, names: Names, pairs: Iterator[Pairs]) -> None:
     _has_no_rows("dump", layout)
     for keys, values in pairs:
         lines = zip(keys.tolist(), values.tolist())
         file.write("".join(f"{key},{value!r}\n" for key, value in lines).encode("ascii"))
 
 
-def _write_parquet(file: IO[bytes], layout: Layout, names: tuple[str, str],
+def _write_parquet(file: IO[bytes], layout: Layout, names: Names,
                    pairs: Iterator[Pairs]) -> None:
     arrow, parquet = _pyarrow("pyarrow"), _pyarrow("pyarrow.parquet")
     if layout.value_dtype.names is not None:
         raise ValueError("dump: a .parquet cannot hold byte strings with a length: use .npz or .npy")
+    if len(names) == 1:
+        schema = arrow.schema([(names[0], arrow.from_numpy_dtype(layout.key_dtype))])
+        with parquet.ParquetWriter(file, schema) as writer:
+            for keys, _ in pairs:
+                writer.write_table(arrow.table([arrow.array(keys)], schema=schema))
+        return
     value_type = arrow.from_numpy_dtype(layout.value_dtype)
     if layout.value_shape:
         value_type = arrow.list_(value_type, layout.value_shape[0])
