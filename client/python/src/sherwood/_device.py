@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import Any, Optional
 
+import numpy as np
 from cffi import FFI
 
 from ._device_arrays import Kind, Taken, kind_of, named, take
@@ -115,6 +116,21 @@ class Device:
         pointer, self._pointer = self._pointer, None
         if pointer is not None and self._process == os.getpid():
             ffi.release(pointer)
+
+    @property
+    def ordinal(self) -> int:
+        """The number of the GPU in this process."""
+        return int(self._ordinal)
+
+    @property
+    def value_dtype(self) -> np.dtype[Any]:
+        """The dtype of a value, or of its elements, as of the client."""
+        return self._layout.value_dtype
+
+    @property
+    def value_shape(self) -> tuple[int, ...]:
+        """The dimensions of one value, as of the client."""
+        return self._layout.value_shape
 
     @property
     def staged_bytes(self) -> int:

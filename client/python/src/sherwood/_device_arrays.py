@@ -8,7 +8,9 @@ of cupy or torch over the same memory.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
+import importlib.util
 import re
 import sys
 from typing import Any, NamedTuple, Optional
@@ -258,12 +260,22 @@ class Taken(NamedTuple):
     size: int  # elements
 
 
+@functools.cache
+def _has_cupy() -> bool:
+    return importlib.util.find_spec("cupy") is not None
+
+
 def _with_interface(given: Any, what: str) -> Any:
-    """Returns the array, or an array of cupy or torch over its memory."""
-    if hasattr(given, "__cuda_array_interface__"):
+    """Returns the array, or an array of cupy or torch over its memory. Waits for an array of JAX."""
+    if hasattr(given, "block_until_ready"):
+        given.block_until_ready()
+    has_interface = hasattr(given, "__cuda_array_interface__")
+    if has_interface and (_arrays.is_torch(given) or _has_cupy()):
         return given
     if hasattr(given, "__dlpack__") and given.__dlpack_device__()[0] == _DLPACK_CUDA:
         return importlib.import_module("torch" if "torch" in sys.modules else "cupy").from_dlpack(given)
+    if has_interface:
+        return given
     raise TypeError(f"{what}: {type(given).__name__} is not an array in the memory of a GPU: give a torch"
                     " tensor on the device, a cupy array, or one that has DLPack")
 

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""Calls on tensors as operators of torch, torch.ops.sherwood.*, so that torch.compile accepts them:
+
+    import sherwood.torch
+    table = sherwood.torch.Table(client)               # tensors of the host
+    table = sherwood.torch.Table(client.attach())      # tensors of the server's GPU
+    values, found = table.lookup(keys)
+
+Each operator takes a tensor `state` of its table. Writes mutate it and reads read it, so a compiled program keeps them in
+order, and reads nothing again after a write. Operators have no gradients.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from typing import Any, Optional, Union
+
+import numpy as np
+import torch
+
+from ._client import Client
+from ._device import Device
+from ._errors import Refused
+
+_SCHEMAS = {
+    "lookup": "(int table, Tensor state, Tensor keys, Scalar? default=None) -> (Tensor, Tensor)",
+    "lookup_into": "(int table, Tensor state, Tensor keys, Tensor(a!) out, Tensor(b!)? found=None, Scalar? default=None) -> ()",
+    "set_": "(int table, Tensor(a!) state, Tensor keys, Tensor values) -> ()",
+    "add_": "(int table, Tensor(a!) state, Tensor keys, Tensor values) -> ()",
+    "delete_": "(int table, Tensor(a!) state, Tensor keys) -> Tensor",
+}
+# A read is the same while the state is. Operators call Python and wait for a server, so no CUDA graph may capture them.
+_TAGS = tuple(getattr(torch.Tag, name) for name in ("pt2_compliant_tag", "cudagraph_unsafe") if hasattr(torch.Tag, name))
+
+_numbers = itertools.count(1)
+_tables: weakref.WeakValueDictionary[int, Table] = weakref.WeakValueDictionary()
+
+
+class Table:
+    """The entries of a server as operators of torch: on tensors of the host with a Client, of a GPU with a Device.
+
+    With a Device and wait=False a call returns at once and takes place in the order of the current stream. Then
+    `Device.check` raises its errors. Otherwise a call returns when it is complete.
+    """
+
+    def __init__(self, calls: Union[Client, Device], *, wait: bool = True) -> None:
+        if not isinstance(calls, (Client, Device)):
+            raise TypeError(f"Table: {type(calls).__name__} is not a client: give sherwood.connect(..), or its attach()")
+        if not wait and not isinstance(calls, Device):
+            raise ValueError("Table: wait=False is for a Device: a client has no stream")
+        self.calls = calls
+        self.wait = wait
+        self.value_shape = calls.value_shape
+        self.value_dtype = _dtype_of(calls.value_dtype)
+        self.number = next(_numbers)
+        place = f"cuda:{calls.ordinal}" if isinstance(calls, Device) else "cpu"
+        self.state = torch.zeros(1, dtype=torch.int64, device=place)
+        _tables[self.number] = self
+
+    def lookup(self, keys: torch.Tensor, default: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """Returns the values of keys, and a mask of the present ones. An absent key has the value `default`, or 0."""
+        values, found = torch.ops.sherwood.lookup(self.number, self.state, keys, default)
+        return values, found
+
+    def lookup_into(self, keys: torch.Tensor, out: torch.Tensor, found: Optional[torch.Tensor] = None,
+                    default: Any = None) -> None:
+        """Does the same, and stores the results in tensors of the caller."""
+        torch.ops.sherwood.lookup_into(self.number, self.state, keys, out, found, default)
+
+    def set_(self, keys: torch.Tensor, values: torch.Tensor) -> None:
+        """Stores values."""
+        torch.ops.sherwood.set_(self.number, self.state, keys, values)
+
+    def add_(self, keys: torch.Tensor, values: torch.Tensor) -> None:
+        """Adds to values. An absent key is stored."""
+        torch.ops.sherwood.add_(self.number, self.state, keys, values)
+
+    def delete_(self, keys: torch.Tensor) -> torch.Tensor:
+        """Deletes keys. Returns a mask of those that were present."""
+        found: torch.Tensor = torch.ops.sherwood.delete_(self.number, self.state, keys)
+        return found
+
+
+def _dtype_of(dtype: np.dtype[Any]) -> torch.dtype:
+    """Returns the dtype of results: torch calculates with signed integers."""
+    name = f"int{dtype.itemsize * 8}" if dtype.kind == "u" and dtype.itemsize > 1 else dtype.name
+    found: torch.dtype = getattr(torch, name)
+    return found
+
+
+def _table(number: int) -> Table:
+    table = _tables.get(number)
+    if table is None:
+        raise Refused(f"the sherwood.torch.Table {number} of this operator no longer exists: keep a reference to it")
+    return table
+
+
+def _options(table: Table, keys: torch.Tensor) -> dict[str, Any]:
+    return {} if table.wait else {"stream": torch.cuda.current_stream(keys.device)}
+
+
+def _lookup_into(number: int, state: torch.Tensor, keys: torch.Tensor, out: torch.Tensor, found: Optional[torch.Tensor] = None,
+                 default: Any = None) -> None:
+    table = _table(number)
+    table.calls.get_many(keys.contiguous(), default=0 if default is None else default, out=out, found=found,
+                         **_options(table, keys))
+
+
+def _lookup(number: int, state: torch.Tensor, keys: torch.Tensor, default: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
+    values, found = _results(_table(number), keys)
+    _lookup_into(number, state, keys, values, found, default)
+    return values, found
+
+
+def _set(number: int, state: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> None:
+    table = _table(number)
+    table.calls.set_many(keys.contiguous(), values.detach().contiguous(), **_options(table, keys))
+
+
+def _add(number: int, state: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> None:
+    table = _table(number)
+    table.calls.add_many(keys.contiguous(), values.detach().contiguous(), **_options(table, keys))
+
+
+def _delete(number: int, state: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+    table = _table(number)
+    found: torch.Tensor = table.calls.delete_many(keys.contiguous(), **_options(table, keys))
+    return found
+
+
+def _results(table: Table, keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Returns new tensors for the values and the mask of keys."""
+    return (torch.empty((*keys.shape, *table.value_shape), dtype=table.value_dtype, device=keys.device),
+            torch.empty(keys.shape, dtype=torch.bool, device=keys.device))
+
+
+def _define() -> torch.library.Library:
+    library = torch.library.Library("sherwood", "DEF")
+    calls = {"lookup": _lookup, "lookup_into": _lookup_into, "set_": _set, "add_": _add, "delete_": _delete}
+    shapes = {"lookup": lambda number, state, keys, default=None: _results(_table(number), keys),
+              "delete_": lambda number, state, keys: torch.empty(keys.shape, dtype=torch.bool, device=keys.device)}
+    for name, call in calls.items():
+        library.define(name + _SCHEMAS[name], tags=_TAGS)
+        library.impl(name, call, "CompositeExplicitAutograd")
+        torch.library.register_fake(f"sherwood::{name}", shapes.get(name, lambda *_, **__: None), lib=library)
+    return library
+
+
+_library = _define()

@@ -1,0 +1,217 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""sherwood.torch with torch itself: operators, torch.compile, and on a GPU its allocators and JAX."""
+
+import contextlib
+import ctypes
+import gc
+import importlib.util
+import os
+import subprocess
+import sys
+
+from harness import BUILD, Skip, case, check, equal, main
+from package import LIB, daemon, np, raises, sherwood
+
+KEYS = 300
+COMMON = ("--capacity", "64K", "--key-bits", "64")
+
+
+def needs_torch():
+    """Returns torch."""
+    if importlib.util.find_spec("torch") is None:
+        raise Skip("torch is not installed (pip install torch)")
+    import torch  # pylint: disable=import-outside-toplevel
+    if not hasattr(torch.library, "register_fake"):
+        raise Skip(f"torch {torch.__version__} has no torch.library.register_fake: the operators need 2.4")
+    return torch
+
+
+def needs_gpu():
+    """Returns torch. Makes Client.attach find the libraries that were built."""
+    torch = needs_torch()
+    if not torch.cuda.is_available():
+        raise Skip("torch finds no GPU")
+    os.environ["SHERWOOD_CUDA_LIBRARY"] = str(BUILD / "libsherwood-cuda.so.0")
+    ctypes.CDLL(str(BUILD / "libsherwood.so.0"), mode=ctypes.RTLD_GLOBAL)
+    return torch
+
+
+@contextlib.contextmanager
+def clients():
+    """Yields a list of what a Table may have: a client, and if there is a GPU its Device, with calls that wait and without."""
+    torch = needs_torch()
+    has_gpu = torch.cuda.is_available()
+    if has_gpu:
+        needs_gpu()
+    with daemon("--backend", "cuda" if has_gpu else "cpu", *COMMON) as server, sherwood.connect(server.unix) as client:
+        device = client.attach() if has_gpu else None
+        yield [(client, True)] + ([(device, True), (device, False)] if has_gpu else [])
+
+
+def tables():
+    """Yields a new Table of each kind on an empty server, with the device of its tensors."""
+    import sherwood.torch  # pylint: disable=import-outside-toplevel,redefined-outer-name
+    with clients() as kinds:
+        for calls, wait in kinds:
+            kinds[0][0].flush()
+            table = sherwood.torch.Table(calls, wait=wait)
+            yield table, table.state.device
+            if not wait:
+                calls.check(wait=True)
+
+
+@case
+def operators():
+    """random operators have the results of a model, in any shape, into new tensors and into the caller's"""
+    torch = needs_torch()
+    for table, place in tables():
+        rng, model = np.random.default_rng(40), {}
+        for round_ in range(60):
+            keys = rng.integers(0, KEYS, rng.choice((1, 8, 77, 640)))
+            values = rng.integers(-2**40, 2**40, len(keys))
+            on = [torch.from_numpy(array).to(place) for array in (keys, values)]
+            if round_ % 3 == 0:
+                (table.set_, table.add_)[round_ % 2](*on)
+                for key, value in zip(keys.tolist(), values.tolist()):
+                    model[key] = value + (model.get(key, 0) if round_ % 2 else 0)
+            elif round_ % 7 == 0:
+                found = table.delete_(on[0])
+                equal(found.cpu().tolist(), [model.pop(key, None) is not None for key in keys.tolist()], f"round {round_}")
+            default = None if round_ % 2 else 5
+            wanted = [model.get(key, default or 0) for key in keys.tolist()], [key in model for key in keys.tolist()]
+            shaped = on[0].reshape(-1, len(keys) if len(keys) != 8 else 2)
+            got, found = table.lookup(shaped, default)
+            equal((got.shape, found.shape, got.dtype, found.dtype), (shaped.shape, shaped.shape, torch.int64, torch.bool))
+            equal((got.flatten().tolist(), found.flatten().tolist()), wanted, f"round {round_}")
+            got, found = torch.full_like(on[0], 3), torch.ones(len(keys), dtype=torch.bool, device=place)
+            table.lookup_into(on[0], got, found, default)
+            equal((got.tolist(), found.tolist()), wanted, f"round {round_}")
+            table.lookup_into(on[0].flip(0), got)
+            equal(got.tolist(), [model.get(key, 0) for key in keys.tolist()][::-1], f"round {round_}, without a mask")
+
+
+@case
+def checked():
+    """torch's own check accepts each operator: its schema, its shapes and what torch.compile makes of it"""
+    torch = needs_torch()
+    for table, place in tables():
+        keys = torch.arange(9, device=place)
+        for name, more in (("lookup", ()), ("lookup", (3,)), ("set_", (keys,)), ("add_", (keys,)), ("delete_", ()),
+                           ("lookup_into", (torch.empty_like(keys), torch.empty(9, dtype=torch.bool, device=place)))):
+            result = torch.library.opcheck(getattr(torch.ops.sherwood, name).default, (table.number, table.state, keys, *more))
+            equal(set(result.values()), {"SUCCESS"}, name)
+
+
+@case
+def compiled():
+    """a compiled program reads and writes in the order of its source, in each compiler, and so does its last write"""
+    torch = needs_torch()
+    for table, place in tables():
+        def program(keys, values):
+            table.set_(keys, values)
+            first, _ = table.lookup(keys)
+            table.set_(keys, values * 2)
+            second, _ = table.lookup(keys)
+            table.add_(keys, first)
+            third, found = table.lookup(keys, default=9)
+            was = table.delete_(keys)
+            fourth, gone = table.lookup(keys, default=1)
+            out, mask = torch.empty_like(keys), torch.empty(keys.shape, dtype=torch.bool, device=keys.device)
+            table.set_(keys, values + 1)
+            table.lookup_into(keys, out, mask)
+            table.set_(keys, values * 5)
+            return first, second, third, found, was, fourth, gone, out, mask
+
+        keys, values = torch.arange(64, device=place), torch.arange(64, device=place) + 100
+        wanted = [values, values * 2, values * 3, *[torch.ones_like(keys, dtype=torch.bool)] * 2, torch.ones_like(keys),
+                  torch.zeros_like(keys, dtype=torch.bool), values + 1, torch.ones_like(keys, dtype=torch.bool)]
+        for backend in ("eager", "aot_eager", "inductor"):
+            torch.compiler.reset()
+            run = torch.compile(program, backend=backend, fullgraph=True)
+            for _ in range(2):
+                for i, (got, want) in enumerate(zip(run(keys, values), wanted)):
+                    check(torch.equal(got, want), f"{backend}, result {i}: {got}")
+                check(torch.equal(table.lookup(keys)[0], values * 5), f"{backend}: the last write")
+
+
+@case
+def refusals():
+    """operators refuse wrong dtypes, shapes and tables that are gone, with the text of the client; the table goes on"""
+    torch = needs_torch()
+    for table, place in tables():
+        keys = torch.arange(9, device=place)
+        for call, arguments, error, text in (
+                (table.lookup, (keys.int(),), TypeError, "the dtype is int32"),
+                (table.set_, (keys, keys[:8]), ValueError, "shape"),
+                (table.lookup_into, (keys, torch.empty_like(keys[:8])), ValueError, "shape")):
+            raises(error, text, call, *arguments)
+        table.set_(keys, keys)
+        equal(table.lookup(keys)[0].tolist(), list(range(9)))
+        number, state = table.number, table.state
+        other = sherwood.torch.Table(table.calls)
+        gone = other.number
+        del other
+        gc.collect()
+        raises(sherwood.Refused, "no longer exists", torch.ops.sherwood.lookup, gone, state, keys)
+        equal(torch.ops.sherwood.lookup(number, state, keys)[1].all().item(), True)
+        raises(TypeError, "not a client", sherwood.torch.Table, 3)
+        if isinstance(table.calls, sherwood.Client):
+            raises(ValueError, "wait=False is for a Device", sherwood.torch.Table, table.calls, wait=False)
+        values = torch.ones(9, dtype=torch.float64, device=place, requires_grad=True)
+        raises(TypeError, "the dtype is float64", table.set_, keys, values)
+
+
+ALLOCATOR = """
+import ctypes, sys
+sys.path.insert(0, sys.argv[1])
+ctypes.CDLL(sys.argv[3] + "/libsherwood.so.0", mode=ctypes.RTLD_GLOBAL)
+import sherwood, torch
+device = sherwood.connect(sys.argv[2]).attach()
+for count in (9, 1000, 10_000_000):
+    for stream in (None, torch.cuda.current_stream(), torch.cuda.Stream()):
+        keys = torch.arange(count, device="cuda") * 7 + count
+        torch.cuda.synchronize()
+        device.set_many(keys, keys * 3, stream=stream)
+        values, found = device.get_many(keys, stream=stream)
+        torch.cuda.synchronize()
+        assert torch.equal(values, keys * 3) and found.all(), (count, stream)
+device.check(wait=True)
+print(device.staged_bytes > 0)
+"""
+
+
+@case
+def allocators():
+    """a Device takes tensors of each of torch's allocators, also above 64 MiB; those that cannot be mapped are copied"""
+    needs_gpu()
+    for setting, copied in (("expandable_segments:False", "False"), ("expandable_segments:True", "True"),
+                            ("backend:cudaMallocAsync", "True")):
+        with daemon("--backend", "cuda", "--capacity", "64M", "--key-bits", "64") as server:
+            done = subprocess.run([sys.executable, "-c", ALLOCATOR, str(LIB), server.unix, str(BUILD)], capture_output=True, text=True,
+                                  timeout=300, check=False, env={**os.environ, "PYTORCH_CUDA_ALLOC_CONF": setting})
+            equal((done.returncode, done.stdout.strip()), (0, copied), f"{setting}: {done.stderr}")
+
+
+@case
+def jax_arrays():
+    """a Device takes arrays of JAX"""
+    needs_gpu()
+    if importlib.util.find_spec("jax") is None:
+        raise Skip("jax is not installed (pip install jax[cuda13])")
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    import jax  # pylint: disable=import-outside-toplevel,import-error
+    jax.config.update("jax_enable_x64", True)
+    if jax.default_backend() != "gpu":
+        raise Skip("jax finds no GPU")
+    with daemon("--backend", "cuda", *COMMON) as server, sherwood.connect(server.unix) as client, client.attach() as device:
+        keys = jax.numpy.arange(1000)
+        device.set_many(keys, keys * 3)
+        values, found = device.get_many(keys + 1)
+        equal(values.tolist(), [*range(3, 3000, 3), 0])
+        equal(found.tolist(), [True] * 999 + [False])
+        check(device.staged_bytes > 0, "JAX's memory is copied")
+
+
+if __name__ == "__main__":
+    main()
