@@ -115,14 +115,22 @@ SHERWOOD_MUST_CHECK int sherwood_cuda_call(struct sherwood_cuda *cuda,
 
 /* Does what sherwood_cuda_run does in the order of a stream: after the work that the stream has,
  * and before the work that it gets later. It returns at once. sherwood_cuda_check reports later
- * failures; after a failure the stream goes on, and the answers are not written. Not allowed while
- * the stream is captured. Calls of one stream take effect in their order. At most
- * SHERWOOD_CUDA_ORDERED_MAX calls are in flight; one more blocks until another has ended. */
+ * failures; after a failure the stream goes on, and the answers are not written. Calls of one
+ * stream take effect in their order. At most SHERWOOD_CUDA_ORDERED_MAX calls are in flight; one
+ * more blocks until another has ended. */
 SHERWOOD_MUST_CHECK int sherwood_cuda_run_on(struct sherwood_cuda *cuda,
                                              enum sherwood_operation operation, const void *keys,
                                              const void *values, size_t count, void *previous,
                                              uint64_t *found, sherwood_cuda_stream stream);
 #define SHERWOOD_CUDA_ORDERED_MAX 64
+/* While the stream is captured, a call becomes a part of the graph: each replay carries it out on
+ * the same arrays, and sherwood_cuda_check reports its failures, but does not wait for replays.
+ * Arrays that have to be copied must fit into one stage. The graphs of a handle have at most
+ * SHERWOOD_CUDA_CAPTURED_MAX calls (SHERWOOD_E_BUSY); destroying a graph and its executable copies
+ * frees its calls. Replays of one graph must not run at the same time, as those of two executable
+ * copies could. After sherwood_cuda_close a replay goes on without answers. While a graph has
+ * calls, a thread polls for replays. */
+#define SHERWOOD_CUDA_CAPTURED_MAX 64
 SHERWOOD_MUST_CHECK int sherwood_cuda_get(struct sherwood_cuda *cuda, const void *keys,
                                           size_t count, void *values, uint64_t *found,
                                           sherwood_cuda_stream stream);

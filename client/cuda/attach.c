@@ -155,17 +155,14 @@ void sherwood_cuda_close(struct sherwood_cuda *cuda)
     if (cuda == NULL) {
         return;
     }
-    sw_cuda_ordered_close(cuda);
+    const bool ended = sw_cuda_ordered_close(cuda);
     sherwood_close(cuda->client);
     sw_cuda_stages_close(cuda);
-    if (cuda->context != NULL) {
-        (void)cuda->driver.context_release(cuda->ordinal);
+    if (ended) {
+        sw_cuda_free(cuda);
+    } else {
+        sw_cuda_ordered_closed(cuda);
     }
-    sw_driver_close(&cuda->driver);
-    pthread_cond_destroy(&cuda->changed);
-    pthread_mutex_destroy(&cuda->lock);
-    pthread_mutex_destroy(&cuda->turn);
-    free(cuda);
 }
 
 const struct sherwood_server *sherwood_cuda_server(const struct sherwood_cuda *cuda)

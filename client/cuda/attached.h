@@ -30,7 +30,7 @@ struct sw_cuda_allocation {
     struct sherwood_region *region; /* NULL: the entry is free */
 };
 
-/* A call in stream order. */
+/* A call in stream order. A captured call goes from FLIES to WAITS, for the next replay. */
 enum sw_cuda_ordered_state {
     SW_ORDERED_FREE,
     SW_ORDERED_TAKEN, /* the caller has not enqueued it on its stream yet */
@@ -38,11 +38,19 @@ enum sw_cuda_ordered_state {
     SW_ORDERED_FLIES
 };
 struct sw_cuda_ordered {
+    struct sherwood_cuda *cuda;
     struct sherwood_request request;
     struct sherwood_cuda_call call;
-    uint32_t ticket;
+    uint32_t ticket; /* 1 of a captured call */
     enum sw_cuda_ordered_state state;
+    bool captured;
+    bool dropped; /* its graph is gone, and a replay is in flight */
+    /* memory that a captured call copies arrays through; stays with the entry; 0: none */
+    uintptr_t memory;
+    uint64_t memory_bytes;
 };
+/* Entries of calls, and behind them those of captured calls. */
+#define SW_CUDA_ENTRIES (SHERWOOD_CUDA_ORDERED_MAX + SHERWOOD_CUDA_CAPTURED_MAX)
 
 /* Two words of a call in stream order, in memory that stream and host see. */
 struct sw_cuda_words {
@@ -94,13 +102,18 @@ struct sherwood_cuda {
     pthread_t thread;
     bool has_thread;
     bool ends;
-    int failure; /* status of the first failure since sherwood_cuda_check */
+    /* The handle was closed and graphs still have calls: the thread ends each replay with a
+     * failure, and frees the handle after the last graph. Also under `turn`. */
+    bool outlived;
+    bool closed;       /* with `outlived`: sherwood_cuda_close is over */
+    uint32_t captured; /* number of captured calls */
+    int failure;       /* status of the first failure since sherwood_cuda_check */
     char failure_text[256];
     uint32_t tickets;
     uint32_t under_way;
-    struct sw_cuda_words *words; /* array of SHERWOOD_CUDA_ORDERED_MAX elements */
+    struct sw_cuda_words *words; /* array of SW_CUDA_ENTRIES elements */
     uintptr_t words_address;     /* their address on the device */
-    struct sw_cuda_ordered ordered[SHERWOOD_CUDA_ORDERED_MAX];
+    struct sw_cuda_ordered ordered[SW_CUDA_ENTRIES];
 };
 
 /* Stores the sentence of this thread and returns the status. */
@@ -142,6 +155,18 @@ int sw_cuda_run_staged(struct sherwood_cuda *cuda, const struct sherwood_cuda_ca
                        uint32_t staged);
 int sw_cuda_enqueue_staged(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call,
                            uint32_t staged);
+/* Carries out a call by `run` with these arrays copied through memory: runs it between the copies
+ * in and the copies out, which are steps of its stream. */
+int sw_cuda_with_copies(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call,
+                        uint32_t staged, uintptr_t memory,
+                        int (*run)(struct sherwood_cuda *, const struct sherwood_cuda_call *,
+                                   void *argument),
+                        void *argument);
+/* Returns the bytes of memory that all copies of a call need. */
+uint64_t sw_cuda_copied_bytes(const struct sherwood_cuda *cuda,
+                              const struct sherwood_cuda_call *call, uint32_t staged);
+/* Rounds up to the unit of the driver's allocations: exported memory of other sizes is slow. */
+uint64_t sw_cuda_unit_bytes(uint64_t bytes);
 /* Waits for the copies of earlier calls in stream order, with the context current. */
 void sw_cuda_wait_for_stages(struct sherwood_cuda *cuda);
 void sw_cuda_stages_open(struct sherwood_cuda *cuda);
@@ -154,7 +179,23 @@ int sw_cuda_enqueue(struct sherwood_cuda *cuda, const struct sherwood_cuda_call 
  * calls.
  */
 int sw_cuda_ordered_check(struct sherwood_cuda *cuda, bool waits);
-/* Waits for the calls in flight, and ends the thread. */
-void sw_cuda_ordered_close(struct sherwood_cuda *cuda);
+/* Takes an entry, which may have to wait for a call to end. Too many captured calls are a failure.
+ */
+int sw_cuda_ordered_take(struct sherwood_cuda *cuda, bool captured, struct sw_cuda_ordered **entry);
+/* The entry of a captured call is ready for replays. */
+void sw_cuda_ordered_begin(struct sherwood_cuda *cuda, struct sw_cuda_ordered *entry);
+/* Frees the entry of a captured call. */
+void sw_cuda_ordered_release(struct sherwood_cuda *cuda, struct sw_cuda_ordered *entry);
+/* Returns the address of the words of an entry on the device. */
+uintptr_t sw_cuda_words_of(const struct sherwood_cuda *cuda, const struct sw_cuda_ordered *entry);
+/* Waits for the calls in flight, and ends the thread. Returns false if graphs still have calls:
+ * then the thread frees the handle after sw_cuda_ordered_closed. */
+bool sw_cuda_ordered_close(struct sherwood_cuda *cuda);
+void sw_cuda_ordered_closed(struct sherwood_cuda *cuda);
+
+/* captured.c. Captures a call into the graph of its stream, with the context current. */
+int sw_cuda_capture(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
+/* attached.c. Frees what remains of a handle: words, context, driver. */
+void sw_cuda_free(struct sherwood_cuda *cuda);
 
 #endif

@@ -17,10 +17,13 @@ static int enqueue(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *
 {
     uint32_t staged = 0;
     int capturing = 0;
-    if (cuda->driver.stream_capturing(call->stream, &capturing) != 0 || capturing != 0) {
+    if (cuda->driver.stream_capturing(call->stream, &capturing) != 0) {
         return sw_cuda_fail(SHERWOOD_E_INVALID,
-                            "the stream is being captured into a graph, or belongs to another "
-                            "device: use an ordinary stream of the handle's device");
+                            "the stream belongs to another device, or is the default stream during "
+                            "a capture: use an ordinary stream of the handle's device");
+    }
+    if (capturing != 0) {
+        return sw_cuda_capture(cuda, call);
     }
     sw_cuda_take_turn(cuda);
     int status = sw_cuda_share_all(cuda, call, &staged);

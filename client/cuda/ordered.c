@@ -15,6 +15,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "client/cuda/attached.h"
@@ -22,6 +23,10 @@
 /* Idle polls before the thread begins to sleep between polls, while no request is in flight. */
 #define IDLE_LOOKS 2000
 #define SLEEP_US 20
+/* Idle polls before the sleeps get longer, after about 0.25 s: a long kernel, or a graph without
+ * replays, then costs little of a processor. */
+#define LATE_LOOKS (IDLE_LOOKS + 10000)
+#define LATE_SLEEP_US 500
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
@@ -30,14 +35,18 @@ static void finish(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered, 
 {
     const size_t slot = (size_t)(ordered - cuda->ordered);
     /* release: the stream that waits for this word then reads the answers */
+    if (ordered->captured) {
+        __atomic_store_n(&cuda->words[slot].ready, 0, __ATOMIC_RELAXED); /* ordered by the next */
+    }
     __atomic_store_n(&cuda->words[slot].done, ordered->ticket, __ATOMIC_RELEASE);
     pthread_mutex_lock(&cuda->lock);
     if (status != SHERWOOD_OK && cuda->failure == SHERWOOD_OK) {
         cuda->failure = status;
         (void)snprintf(cuda->failure_text, sizeof(cuda->failure_text), "%s", text);
     }
-    ordered->state = SW_ORDERED_FREE;
-    cuda->under_way--;
+    ordered->state = ordered->captured && !ordered->dropped ? SW_ORDERED_WAITS : SW_ORDERED_FREE;
+    cuda->under_way -= !ordered->captured;
+    cuda->captured -= ordered->dropped;
     pthread_cond_broadcast(&cuda->changed);
     pthread_mutex_unlock(&cuda->lock);
 }
@@ -47,6 +56,13 @@ static void submit(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered)
 {
     struct sherwood_request *request = &ordered->request;
     const struct sherwood_cuda_call *call = &ordered->call;
+    pthread_mutex_lock(&cuda->lock);
+    ordered->state = SW_ORDERED_FLIES;
+    pthread_mutex_unlock(&cuda->lock);
+    if (cuda->outlived) {
+        finish(cuda, ordered, SHERWOOD_E_INVALID, "the handle is closed");
+        return;
+    }
     int status = sw_cuda_share_all(cuda, call, NULL);
     if (status != SHERWOOD_OK) {
         finish(cuda, ordered, status, sherwood_cuda_error());
@@ -67,30 +83,29 @@ static void submit(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered)
     request->user = ordered;
     status = sherwood_submit(cuda->client, request);
     if (status == SHERWOOD_E_BUSY) {
-        return; /* the next poll tries again */
-    }
-    if (status != SHERWOOD_OK) {
+        pthread_mutex_lock(&cuda->lock);
+        ordered->state = SW_ORDERED_WAITS; /* the next poll tries again */
+        pthread_mutex_unlock(&cuda->lock);
+    } else if (status != SHERWOOD_OK) {
         finish(cuda, ordered, status, sherwood_error(cuda->client));
-        return;
     }
-    pthread_mutex_lock(&cuda->lock);
-    ordered->state = SW_ORDERED_FLIES;
-    pthread_mutex_unlock(&cuda->lock);
 }
 
-/* Finishes the requests whose replies have arrived. Returns whether any has. */
+/* Finishes the requests whose replies have arrived. Returns whether any has. Call it with `turn`
+ * locked. */
 static bool receive(struct sherwood_cuda *cuda)
 {
     struct sherwood_request *request = NULL;
     bool any = false;
-    for (;;) {
+    while (!cuda->outlived) {
         int status = sherwood_wait_any_for(cuda->client, &request, 0);
         if (request == NULL) {
-            return any;
+            break;
         }
         finish(cuda, request->user, status, sherwood_error(cuda->client));
         any = true;
     }
+    return any;
 }
 
 /* Acquire: the stream wrote the call's keys before the ticket. */
@@ -113,12 +128,13 @@ static void take_turn_last(struct sherwood_cuda *cuda)
  */
 static bool poll_calls(struct sherwood_cuda *cuda, bool *flies)
 {
-    int ready[SHERWOOD_CUDA_ORDERED_MAX];
+    int ready[SW_CUDA_ENTRIES];
     int count = 0;
     bool any = false;
     *flies = false;
     pthread_mutex_lock(&cuda->lock);
-    for (int i = 0; i < SHERWOOD_CUDA_ORDERED_MAX; i++) {
+    const int entries = cuda->captured > 0 ? SW_CUDA_ENTRIES : SHERWOOD_CUDA_ORDERED_MAX;
+    for (int i = 0; i < entries; i++) {
         *flies |= cuda->ordered[i].state == SW_ORDERED_FLIES;
         if (cuda->ordered[i].state == SW_ORDERED_WAITS && is_ready(cuda, i)) {
             ready[count++] = i;
@@ -139,14 +155,22 @@ static bool poll_calls(struct sherwood_cuda *cuda, bool *flies)
     return any;
 }
 
+/* Returns whether the thread ends. Call it with `lock` locked. */
+static bool is_over(const struct sherwood_cuda *cuda)
+{
+    return cuda->ends && cuda->under_way == 0 && cuda->captured == 0 &&
+           (!cuda->outlived || cuda->closed);
+}
+
 static void *run_thread(void *argument)
 {
     struct sherwood_cuda *cuda = argument;
     uint32_t idle = 0;
     (void)cuda->driver.context_push(cuda->context);
+    (void)prctl(PR_SET_TIMERSLACK, 1UL); /* a sleep of SLEEP_US otherwise takes 50 us more */
     pthread_mutex_lock(&cuda->lock);
-    while (!cuda->ends || cuda->under_way > 0) {
-        if (cuda->under_way == 0) {
+    while (!is_over(cuda)) {
+        if (cuda->under_way == 0 && cuda->captured == 0) {
             pthread_cond_wait(&cuda->changed, &cuda->lock);
             continue;
         }
@@ -154,14 +178,22 @@ static void *run_thread(void *argument)
         bool flies;
         if (poll_calls(cuda, &flies)) {
             idle = 0;
-        } else if (flies || ++idle < IDLE_LOOKS) {
+        } else if (flies || idle < IDLE_LOOKS) {
+            idle += !flies;
             sched_yield();
         } else {
-            usleep(SLEEP_US);
+            usleep(idle < LATE_LOOKS ? SLEEP_US : LATE_SLEEP_US);
+            idle += idle < LATE_LOOKS;
         }
         pthread_mutex_lock(&cuda->lock);
     }
+    const bool outlived = cuda->outlived;
     pthread_mutex_unlock(&cuda->lock);
+    if (outlived) {
+        void *context;
+        (void)cuda->driver.context_pop(&context);
+        sw_cuda_free(cuda);
+    }
     return NULL;
 }
 
@@ -170,7 +202,7 @@ static void *run_thread(void *argument)
 /* The first call allocates the words and starts the thread. Call it with `lock` locked. */
 static int start(struct sherwood_cuda *cuda)
 {
-    const size_t bytes = SHERWOOD_CUDA_ORDERED_MAX * sizeof(*cuda->words);
+    const size_t bytes = SW_CUDA_ENTRIES * sizeof(*cuda->words);
     int error = 0;
     if (cuda->words == NULL) {
         error = cuda->driver.host_allocate((void **)&cuda->words, bytes,
@@ -211,6 +243,67 @@ static struct sw_cuda_ordered *take_ordered_entry(struct sherwood_cuda *cuda)
     }
 }
 
+/* Takes a free entry of the captured calls, or returns NULL. Call it with `lock` locked. */
+static struct sw_cuda_ordered *take_captured_entry(struct sherwood_cuda *cuda)
+{
+    for (int i = SHERWOOD_CUDA_ORDERED_MAX; i < SW_CUDA_ENTRIES; i++) {
+        struct sw_cuda_ordered *ordered = &cuda->ordered[i];
+        if (ordered->state == SW_ORDERED_FREE) {
+            ordered->cuda = cuda;
+            ordered->request = (struct sherwood_request)SHERWOOD_REQUEST_INIT;
+            ordered->ticket = 1;
+            ordered->captured = true;
+            ordered->dropped = false;
+            ordered->state = SW_ORDERED_TAKEN;
+            cuda->words[i] = (struct sw_cuda_words){0};
+            cuda->captured++;
+            return ordered;
+        }
+    }
+    (void)sw_cuda_fail(SHERWOOD_E_BUSY,
+                       "the graphs of this handle have %d calls already: destroy one of the graphs",
+                       SHERWOOD_CUDA_CAPTURED_MAX);
+    return NULL;
+}
+
+int sw_cuda_ordered_take(struct sherwood_cuda *cuda, bool captured, struct sw_cuda_ordered **entry)
+{
+    pthread_mutex_lock(&cuda->lock);
+    int status = start(cuda);
+    if (status == SHERWOOD_OK) {
+        *entry = captured ? take_captured_entry(cuda) : take_ordered_entry(cuda);
+        status = *entry != NULL ? SHERWOOD_OK : SHERWOOD_E_BUSY;
+    }
+    pthread_mutex_unlock(&cuda->lock);
+    return status;
+}
+
+void sw_cuda_ordered_begin(struct sherwood_cuda *cuda, struct sw_cuda_ordered *entry)
+{
+    pthread_mutex_lock(&cuda->lock);
+    entry->state = SW_ORDERED_WAITS;
+    pthread_cond_broadcast(&cuda->changed); /* the thread polls from now on */
+    pthread_mutex_unlock(&cuda->lock);
+}
+
+void sw_cuda_ordered_release(struct sherwood_cuda *cuda, struct sw_cuda_ordered *entry)
+{
+    pthread_mutex_lock(&cuda->lock);
+    if (entry->state == SW_ORDERED_FLIES) {
+        entry->dropped = true;
+    } else {
+        entry->state = SW_ORDERED_FREE;
+        cuda->captured--;
+    }
+    pthread_cond_broadcast(&cuda->changed);
+    pthread_mutex_unlock(&cuda->lock);
+}
+
+uintptr_t sw_cuda_words_of(const struct sherwood_cuda *cuda, const struct sw_cuda_ordered *entry)
+{
+    return cuda->words_address + (size_t)(entry - cuda->ordered) * sizeof(*cuda->words);
+}
+
 static void set_state(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered,
                       enum sw_cuda_ordered_state state)
 {
@@ -224,8 +317,7 @@ static void set_state(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordere
 /* Call it without `lock`: a full stream blocks here until earlier calls are done. */
 static int enqueue(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered, void *stream)
 {
-    const uintptr_t words =
-        cuda->words_address + (size_t)(ordered - cuda->ordered) * sizeof(*cuda->words);
+    const uintptr_t words = sw_cuda_words_of(cuda, ordered);
     const uint32_t ticket = ordered->ticket; /* a copy: before this function returns, the call may
                                                 be done and another may have its entry */
     int error =
@@ -243,15 +335,13 @@ static int enqueue(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered, 
 int sw_cuda_enqueue(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
 {
     struct sw_cuda_ordered *ordered = NULL;
-    pthread_mutex_lock(&cuda->lock);
-    int status = start(cuda);
-    if (status == SHERWOOD_OK) {
-        ordered = take_ordered_entry(cuda);
-        ordered->request = (struct sherwood_request)SHERWOOD_REQUEST_INIT;
-        ordered->call = *call;
+    int status = sw_cuda_ordered_take(cuda, false, &ordered);
+    if (status != SHERWOOD_OK) {
+        return status;
     }
-    pthread_mutex_unlock(&cuda->lock);
-    return status == SHERWOOD_OK ? enqueue(cuda, ordered, call->stream) : status;
+    ordered->request = (struct sherwood_request)SHERWOOD_REQUEST_INIT;
+    ordered->call = *call;
+    return enqueue(cuda, ordered, call->stream);
 }
 
 /* Returns the first failure since the last such call, and clears it. Call it with `lock` locked. */
@@ -273,18 +363,52 @@ int sw_cuda_ordered_check(struct sherwood_cuda *cuda, bool waits)
     return status;
 }
 
-void sw_cuda_ordered_close(struct sherwood_cuda *cuda)
+/* Returns whether a request is in flight. Call it with `lock` locked. */
+static bool has_flight(const struct sherwood_cuda *cuda)
 {
-    void *context;
-    if (cuda->has_thread) {
-        pthread_mutex_lock(&cuda->lock);
-        cuda->ends = true;
-        pthread_cond_broadcast(&cuda->changed);
+    for (int i = 0; i < SW_CUDA_ENTRIES; i++) {
+        if (cuda->ordered[i].state == SW_ORDERED_FLIES) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool sw_cuda_ordered_close(struct sherwood_cuda *cuda)
+{
+    if (!cuda->has_thread) {
+        return true;
+    }
+    pthread_mutex_lock(&cuda->lock);
+    cuda->ends = true;
+    pthread_cond_broadcast(&cuda->changed);
+    while (cuda->under_way > 0) {
+        pthread_cond_wait(&cuda->changed, &cuda->lock);
+    }
+    pthread_mutex_unlock(&cuda->lock);
+    sw_cuda_take_turn(cuda);
+    pthread_mutex_lock(&cuda->lock);
+    while (has_flight(cuda)) { /* of a replay: receive it here, with `turn` locked */
         pthread_mutex_unlock(&cuda->lock);
+        (void)receive(cuda);
+        pthread_mutex_lock(&cuda->lock);
+    }
+    cuda->outlived = cuda->captured > 0;
+    const bool outlived = cuda->outlived;
+    pthread_mutex_unlock(&cuda->lock);
+    sw_cuda_give_turn(cuda);
+    if (outlived) {
+        pthread_detach(cuda->thread);
+    } else {
         pthread_join(cuda->thread, NULL);
     }
-    if (cuda->words != NULL && cuda->driver.context_push(cuda->context) == 0) {
-        (void)cuda->driver.host_free(cuda->words);
-        (void)cuda->driver.context_pop(&context);
-    }
+    return !outlived;
+}
+
+void sw_cuda_ordered_closed(struct sherwood_cuda *cuda)
+{
+    pthread_mutex_lock(&cuda->lock);
+    cuda->closed = true;
+    pthread_cond_broadcast(&cuda->changed);
+    pthread_mutex_unlock(&cuda->lock); /* the thread may free the handle from here on */
 }

@@ -14,7 +14,6 @@
 
 /* Arrays in a stage begin at multiples of this, as an allocation does: kernels read vectors. */
 #define ALIGN_BYTES ((uint64_t)256)
-/* The driver hands out memory in units of this size; exported memory of other sizes is slow. */
 #define UNIT_BYTES ((uint64_t)2 << 20)
 /* A piece has a multiple of this number of keys, so that found bits begin with a word. */
 #define PIECE_KEYS 64
@@ -64,10 +63,15 @@ void sw_cuda_stages_close(struct sherwood_cuda *cuda)
     pthread_mutex_destroy(&cuda->staging);
 }
 
+uint64_t sw_cuda_unit_bytes(uint64_t bytes)
+{
+    return (bytes + UNIT_BYTES - 1) / UNIT_BYTES * UNIT_BYTES;
+}
+
 /* Allocates and registers the memory of a stage. */
 static int open_memory(struct sherwood_cuda *cuda, struct sw_cuda_stage *stage)
 {
-    const uint64_t bytes = (cuda->stage_bytes + UNIT_BYTES - 1) / UNIT_BYTES * UNIT_BYTES;
+    const uint64_t bytes = sw_cuda_unit_bytes(cuda->stage_bytes);
     uintptr_t memory = 0;
     int error = cuda->driver.memory_allocate(&memory, bytes);
     if (error != 0) {
@@ -218,13 +222,49 @@ static int run_piece(struct sherwood_cuda *cuda, const struct piece *piece)
     return status == SHERWOOD_OK ? copy(cuda, piece, false, cuda->copies) : status;
 }
 
-static int enqueue_piece(struct sherwood_cuda *cuda, const struct piece *piece)
+/* Enqueues a piece on its stream: the copies in, what `run` enqueues, the copies out. */
+static int enqueue_steps(struct sherwood_cuda *cuda, const struct piece *piece,
+                         int (*run)(struct sherwood_cuda *, const struct sherwood_cuda_call *,
+                                    void *argument),
+                         void *argument)
 {
     int status = copy(cuda, piece, true, piece->call.stream);
     if (status == SHERWOOD_OK) {
-        status = sw_cuda_enqueue(cuda, &piece->call);
+        status = run(cuda, &piece->call, argument);
     }
     return status == SHERWOOD_OK ? copy(cuda, piece, false, piece->call.stream) : status;
+}
+
+static int enqueue_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call,
+                        void *argument)
+{
+    (void)argument;
+    return sw_cuda_enqueue(cuda, call);
+}
+
+static int enqueue_piece(struct sherwood_cuda *cuda, const struct piece *piece)
+{
+    return enqueue_steps(cuda, piece, enqueue_call, NULL);
+}
+
+uint64_t sw_cuda_copied_bytes(const struct sherwood_cuda *cuda,
+                              const struct sherwood_cuda_call *call, uint32_t staged)
+{
+    uint64_t bytes = SW_CUDA_ARRAYS * ALIGN_BYTES;
+    for (uint32_t i = 0; i < SW_CUDA_ARRAYS; i++) {
+        bytes += (staged >> i & 1) * sw_cuda_array_bytes(cuda, call, i, call->count);
+    }
+    return bytes;
+}
+
+int sw_cuda_with_copies(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call,
+                        uint32_t staged, uintptr_t memory,
+                        int (*run)(struct sherwood_cuda *, const struct sherwood_cuda_call *,
+                                   void *argument),
+                        void *argument)
+{
+    const struct piece piece = make_piece(cuda, call, staged, memory, 0, call->count);
+    return enqueue_steps(cuda, &piece, run, argument);
 }
 
 /* Carries out all pieces of a call through a stage. */

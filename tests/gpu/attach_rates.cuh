@@ -65,6 +65,28 @@ void copied_rates(struct sherwood_cuda *cuda, const struct arrays<WORD> *a, cuda
     close_arrays(&pool);
 }
 
+/* The same between kernels as a graph. */
+template <typename WORD>
+void graph_rates(struct sherwood_cuda *cuda, const struct arrays<WORD> *a, cudaStream_t stream)
+{
+    for (size_t count : {(size_t)1024, (size_t)1 << 20}) {
+        cudaGraph_t graph;
+        cudaGraphExec_t executable;
+        good(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "a capture");
+        good(cudaMemsetAsync(a->chosen, 1, 4096, stream), "a kernel");
+        same("GET", sherwood_cuda_get(cuda, a->keys, count, a->answers, a->found, stream), 0);
+        good(cudaMemsetAsync(a->chosen, 2, 4096, stream), "a kernel");
+        good(cudaStreamEndCapture(stream, &graph), "a capture");
+        good(cudaGraphInstantiate(&executable, graph, 0), "a graph");
+        show("GET between kernels in a graph", count, times(2000, [&](int) {
+                 good(cudaGraphLaunch(executable, stream), "a replay");
+                 good(cudaStreamSynchronize(stream), "a stream");
+             }));
+        good(cudaGraphExecDestroy(executable), "a graph");
+        good(cudaGraphDestroy(graph), "a graph");
+    }
+}
+
 void rates(struct sherwood_cuda *cuda)
 {
     typedef uint32_t WORD;
@@ -114,6 +136,7 @@ void rates(struct sherwood_cuda *cuda)
                   0);
          }));
     copied_rates<WORD>(cuda, &a, stream);
+    graph_rates<WORD>(cuda, &a, stream);
     same("calls in stream order", sherwood_cuda_check(cuda, true), SHERWOOD_OK);
     /* the same by the socket, from host memory */
     struct sherwood *client;

@@ -91,6 +91,41 @@ template <typename WORD> void copied(struct sherwood_cuda *cuda)
     ok("memory that the server cannot map is copied");
 }
 
+/* A graph of kernels and calls between them, replayed. */
+template <typename WORD> void captured(struct sherwood_cuda *cuda)
+{
+    for (enum memory memory : {ORDINARY, OF_A_POOL}) {
+        struct arrays<WORD> a;
+        cudaStream_t stream;
+        cudaGraph_t graph;
+        cudaGraphExec_t executable;
+        open_arrays(&a, 20000, 0, memory);
+        good(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
+        good(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "a capture");
+        fill<WORD><<<16, 256, 0, stream>>>(a.keys, a.values, a.count, 60, 9, 100000);
+        same("SET", sherwood_cuda_set(cuda, a.keys, a.values, a.count, stream), 0);
+        fill<WORD><<<16, 256, 0, stream>>>(a.keys, a.values, a.count, 99, 0, 0); /* other keys */
+        fill<WORD><<<16, 256, 0, stream>>>(a.keys, NULL, a.count, 60, 0, 0);
+        same("GET", sherwood_cuda_get(cuda, a.keys, a.count, a.answers, a.found, stream), 0);
+        compare<WORD><<<16, 256, 0, stream>>>(a.answers, a.found, a.count, 9, 0, a.wrong);
+        good(cudaMemsetAsync(a.answers, 0, a.count * sizeof(WORD), stream), "answers");
+        same("DELETE", sherwood_cuda_delete(cuda, a.keys, a.count, a.found, stream), 0);
+        good(cudaStreamEndCapture(stream, &graph), "a capture");
+        good(cudaGraphInstantiate(&executable, graph, 0), "a graph");
+        for (int i = 0; i < 50; i++) {
+            good(cudaGraphLaunch(executable, stream), "a replay");
+        }
+        good(cudaStreamSynchronize(stream), "a stream");
+        same("answers in replays", (long long)*a.wrong, 0);
+        same("replays", sherwood_cuda_check(cuda, true), SHERWOOD_OK);
+        good(cudaGraphExecDestroy(executable), "a graph");
+        good(cudaGraphDestroy(graph), "a graph");
+        good(cudaStreamDestroy(stream), "a stream");
+        close_arrays(&a);
+    }
+    ok("calls in graphs");
+}
+
 /* Memory that is freed, and comes again at the same address. */
 template <typename WORD> void allocations_that_change(struct sherwood_cuda *cuda)
 {
@@ -131,7 +166,6 @@ template <typename WORD> void refusals(struct sherwood_cuda *cuda)
 {
     struct arrays<WORD> a;
     WORD host[64] = {0};
-    cudaStream_t stream;
     open_arrays(&a, 1000);
     refused("host memory",
             sherwood_cuda_run(cuda, SHERWOOD_GET, host, NULL, 64, a.answers, a.found));
@@ -140,14 +174,6 @@ template <typename WORD> void refusals(struct sherwood_cuda *cuda)
     refused("more keys than there are",
             sherwood_cuda_run(cuda, SHERWOOD_GET, a.keys, NULL, 1U << 28, a.answers, a.found));
     refused("no values", sherwood_cuda_run(cuda, SHERWOOD_SET, a.keys, NULL, 64, NULL, NULL));
-    good(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
-    good(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "a capture");
-    refused("a stream that is captured",
-            sherwood_cuda_get(cuda, a.keys, 64, a.answers, a.found, stream));
-    cudaGraph_t graph;
-    good(cudaStreamEndCapture(stream, &graph), "a capture");
-    good(cudaGraphDestroy(graph), "a capture");
-    good(cudaStreamDestroy(stream), "a stream");
     close_arrays(&a);
     ok("what is refused");
 }
@@ -248,6 +274,7 @@ template <typename WORD> void all_cases(const char *program, const char *bits, i
     refusals<WORD>(cuda);
     streams<WORD>(cuda);
     copied<WORD>(cuda);
+    captured<WORD>(cuda);
     if (device < 0) {
         lies();
     } else {

@@ -11,7 +11,7 @@ from package import np
 LIBRARY = BUILD / "libsherwood-cuda.so.0"
 EMULATED = BUILD / "emulator" / "sherwoodd"
 DRIVER = BUILD / "emulator" / "driver" / "libcuda.so.1"
-E_INVALID, E_ADDRESS, E_REQUEST = -1, -3, -8
+E_INVALID, E_FULL, E_REQUEST, E_BUSY = -1, -7, -8, -10
 # enum sherwood_operation
 GET, SET, SUM, DELETE, ASSIGN = 1, 2, 3, 10, 87
 SMALL = ("--backend", "cuda", "--capacity", "512", "--max-capacity", "4K", "--stash", "64", "--loops", "1",

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: MIT
 """libsherwood-cuda and Client.attach without a GPU: calls on memory of emulated GPUs, errors in words, and the daemon goes on."""
 
+import contextlib
 import ctypes
 import os
 import sys
 import tempfile
 
 import fake_torch
-from attached import (ASSIGN, DELETE, DRIVER, E_INVALID, E_REQUEST, EMULATED, GET, LIBRARY, MIB, SET, SMALL, STAGE, SUM, Attached, Call, Memory,
-                      call_of, gpus, loaded)
+from attached import (ASSIGN, DELETE, DRIVER, E_BUSY, E_FULL, E_INVALID, E_REQUEST, EMULATED, GET, LIBRARY, MIB, SET, SMALL, STAGE, SUM,
+                      Attached, Call, Memory, call_of, gpus, loaded)
 from harness import BUILD, case, check, equal, main
 from package import daemon, np, raises, sherwood
 
@@ -380,6 +381,93 @@ def no_stage():
             call = call_of(GET, arrays, 9, 0, when)
             equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)) < 0, True)
             check("device-region-bytes-max" in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
+        equal(own.call(GET, 9), 0, library.sherwood_cuda_error())
+        own.close()
+
+
+@contextlib.contextmanager
+def capture(driver, stream, graph):
+    """What the stream gets within it becomes the graph."""
+    equal(driver.cuStreamBeginCapture_v2(stream, 0), 0)
+    yield
+    equal(driver.cuStreamEndCapture(stream, ctypes.byref(graph)), 0)
+
+
+@case
+def captured():
+    """a graph with calls carries them out in each replay, on registered and on copied arrays; a failure is reported once"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    stream, count = ctypes.c_void_p(), 400
+    equal(driver.cuStreamCreate(ctypes.byref(stream), 1), 0)
+    with daemon(*SMALL, "--key-bits", "64", program=EMULATED) as server:
+        own = Attached(library, driver, server, -1)
+        equal(library.sherwood_cuda_stage(own.pointer, ctypes.c_uint64(STAGE)), 0)
+        driver.fake_asynchronous(1)
+        for kinds in (("shared",) * 4, ("segment",) * 4, ("small", "shared", "segment", "shared"), ("shared", "segment", "shared", "small")):
+            arrays = [Memory(driver, kind) for kind in kinds]
+            host, graph = np.zeros((4, count), np.uint64), ctypes.c_void_p()
+            with capture(driver, stream, graph):
+                for i in (0, 1):
+                    equal(driver.cuMemcpyAsync(ctypes.c_void_p(arrays[i].at), ctypes.c_void_p(host[i].ctypes.data), ctypes.c_size_t(8 * count), stream), 0)
+                for operation in (SUM, GET):
+                    call = call_of(operation, arrays, count, 0, 2, stream)
+                    equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), 0, library.sherwood_cuda_error())
+                for i, size in ((2, 8 * count), (3, 56)):
+                    equal(driver.cuMemcpyAsync(ctypes.c_void_p(host[i].ctypes.data), ctypes.c_void_p(arrays[i].at), ctypes.c_size_t(size), stream), 0)
+            connection = sherwood.connect(server.unix)
+            connection.flush()
+            equal(len(connection), 0, "captured calls are not carried out")
+            for replay in range(5):
+                host[0], host[1], host[2:] = np.arange(count) + replay * count, np.arange(count) + replay, 0xa5
+                for _ in range(3):
+                    equal(driver.fake_launch(graph, stream), 0)
+                equal(driver.cuStreamSynchronize(stream), 0)
+                equal(library.sherwood_cuda_check(own.pointer, True), 0, library.sherwood_cuda_error())
+                equal(host[2].tolist(), (3 * host[1]).tolist(), f"{kinds}, replay {replay}")
+                equal(np.unpackbits(host[3].view(np.uint8)[:56], bitorder="little")[:count].all(), True, f"{kinds}: found bits")
+            host[0] = np.arange(count) + 10**6
+            for replay in range(20):  # the table is full at some time, and the stream goes on
+                host[0] += count
+                equal(driver.fake_launch(graph, stream), 0)
+                equal(driver.cuStreamSynchronize(stream), 0)
+            equal((library.sherwood_cuda_check(own.pointer, True), library.sherwood_cuda_check(own.pointer, True)), (E_FULL, 0))
+            equal(driver.cuGraphDestroy(graph), 0)
+        driver.fake_asynchronous(0)
+        own.close()
+
+
+@case
+def graphs():
+    """graphs have a limit of calls, give them back, refuse copies above a stage, and outlive the handle"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    stream, graph = ctypes.c_void_p(), ctypes.c_void_p()
+    equal(driver.cuStreamCreate(ctypes.byref(stream), 1), 0)
+    arrays = [Memory(driver, "segment") for _ in range(4)]
+    with daemon(*SMALL, "--key-bits", "64", program=EMULATED) as server:
+        own = Attached(library, driver, server, -1)
+        equal(library.sherwood_cuda_stage(own.pointer, ctypes.c_uint64(STAGE)), 0)
+        call, large = call_of(GET, arrays, 9, 0, 2, stream), call_of(GET, arrays, 9000, 0, 2, stream)
+        for _ in range(3):
+            with capture(driver, stream, graph):
+                for i in range(65):
+                    status = library.sherwood_cuda_call(own.pointer, ctypes.byref(call))
+                    equal(status, 0 if i < 64 else E_BUSY, library.sherwood_cuda_error())
+                check("destroy one of the graphs" in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
+            equal(driver.cuGraphDestroy(graph), 0)
+        with capture(driver, stream, graph):
+            equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(large)), E_INVALID)
+            check("a captured call copies 146152 bytes, and a stage has 65536" in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
+            equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), 0, library.sherwood_cuda_error())
+        equal(driver.cuGraphDestroy(graph), 0)
+        for launches in (0, 2):
+            with capture(driver, stream, graph):
+                for _ in range(3):
+                    equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), 0, library.sherwood_cuda_error())
+            own.close()
+            for _ in range(launches):
+                equal((driver.fake_launch(graph, stream), driver.cuStreamSynchronize(stream)), (0, 0))
+            equal(driver.cuGraphDestroy(graph), 0)
+            own = Attached(library, driver, server, -1)
         equal(own.call(GET, 9), 0, library.sherwood_cuda_error())
         own.close()
 

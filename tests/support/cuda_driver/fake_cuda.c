@@ -7,6 +7,8 @@
  * cannot touch it, as it cannot touch a GPU's, and no other process can open its handle.
  * fake_streams.c has the streams.
  */
+#include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -35,29 +37,44 @@ struct allocation {
 
 static struct allocation allocations[ALLOCATIONS_MAX];
 static uint64_t buffers;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of both */
 static int contexts[DEVICES_MAX];
 static _Thread_local int *current;
 
-static struct allocation *allocation_of(uintptr_t address)
+bool fake_may_allocate(void); /* fake_streams.c */
+
+static const struct allocation none;
+
+/* Returns a copy of the allocation with this address, or `none`. Removes it if `removes`. */
+static struct allocation allocation_of(uintptr_t address, bool removes)
 {
-    for (int i = 0; i < ALLOCATIONS_MAX; i++) {
+    struct allocation found = none;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < ALLOCATIONS_MAX && found.memory == NULL; i++) {
         if (allocations[i].memory != NULL &&
             address - (uintptr_t)allocations[i].memory < allocations[i].bytes) {
-            return &allocations[i];
+            found = allocations[i];
+            if (removes) {
+                allocations[i].memory = NULL;
+            }
         }
     }
-    return NULL;
+    pthread_mutex_unlock(&lock);
+    return found;
 }
 
 static void *add(void *memory, size_t bytes, int device, int descriptor)
 {
-    for (int i = 0; i < ALLOCATIONS_MAX && memory != MAP_FAILED; i++) {
+    void *added = NULL;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < ALLOCATIONS_MAX && memory != MAP_FAILED && added == NULL; i++) {
         if (allocations[i].memory == NULL) {
             allocations[i] = (struct allocation){memory, bytes, device, descriptor, ++buffers};
-            return memory;
+            added = memory;
         }
     }
-    return NULL;
+    pthread_mutex_unlock(&lock);
+    return added;
 }
 
 /* For tests: memory of a device that the processor can touch. */
@@ -148,15 +165,13 @@ int cuCtxGetDevice(int *device)
 }
 int cuPointerGetAttributes(unsigned count, const int *attributes, void **values, uintptr_t pointer)
 {
-    static const struct allocation none;
-    const struct allocation *found = allocation_of(pointer);
-    const struct allocation *allocation = found != NULL ? found : &none;
+    const struct allocation allocation = allocation_of(pointer, false);
     for (unsigned i = 0; i < count; i++) {
-        const uint64_t value = attributes[i] == BUFFER_ID     ? allocation->buffer
-                               : attributes[i] == RANGE_BEGIN ? (uintptr_t)allocation->memory
-                                                              : allocation->bytes;
+        const uint64_t value = attributes[i] == BUFFER_ID     ? allocation.buffer
+                               : attributes[i] == RANGE_BEGIN ? (uintptr_t)allocation.memory
+                                                              : allocation.bytes;
         if (attributes[i] == DEVICE) {
-            memcpy(values[i], &allocation->device, sizeof(allocation->device));
+            memcpy(values[i], &allocation.device, sizeof(allocation.device));
         } else {
             memcpy(values[i], &value, sizeof(value));
         }
@@ -166,32 +181,33 @@ int cuPointerGetAttributes(unsigned count, const int *attributes, void **values,
 
 int cuMemAlloc_v2(uintptr_t *memory, size_t bytes)
 {
-    *memory = current == NULL ? 0 : (uintptr_t)fake_allocate((int)(current - contexts), bytes);
+    *memory = current == NULL || !fake_may_allocate()
+                  ? 0
+                  : (uintptr_t)fake_allocate((int)(current - contexts), bytes);
     return *memory != 0 ? 0 : INVALID;
 }
 int cuMemFree_v2(uintptr_t memory)
 {
-    struct allocation *allocation = allocation_of(memory);
-    if (allocation == NULL) {
+    const struct allocation allocation = allocation_of(memory, true);
+    if (allocation.memory == NULL) {
         return INVALID;
     }
-    munmap(allocation->memory, allocation->bytes);
-    close(allocation->descriptor);
-    allocation->memory = NULL;
+    munmap(allocation.memory, allocation.bytes);
+    close(allocation.descriptor);
     return 0;
 }
 /* The emulator's cudaIpcOpenMemHandle reads such a handle. */
 int cuIpcGetMemHandle(uint8_t handle[64], uintptr_t base)
 {
-    const struct allocation *allocation = allocation_of(base);
-    if (allocation == NULL || allocation->descriptor == -2) {
+    const struct allocation allocation = allocation_of(base, false);
+    if (allocation.memory == NULL || allocation.descriptor == -2) {
         return INVALID;
     }
     const struct {
         char magic[8];
         int32_t process, descriptor;
         uint64_t bytes;
-    } named = {"foreign", getpid(), allocation->descriptor, allocation->bytes};
+    } named = {"foreign", getpid(), allocation.descriptor, allocation.bytes};
     memset(handle, 0, 64);
     memcpy(handle, &named, sizeof(named));
     return 0;
@@ -200,7 +216,7 @@ int cuIpcGetMemHandle(uint8_t handle[64], uintptr_t base)
 int cuMemHostAlloc(void **host, size_t bytes, unsigned flags)
 {
     (void)flags;
-    *host = malloc(bytes);
+    *host = fake_may_allocate() ? malloc(bytes) : NULL;
     return *host != NULL ? 0 : INVALID;
 }
 int cuMemFreeHost(void *host)

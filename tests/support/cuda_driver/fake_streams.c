@@ -2,7 +2,8 @@
  *
  * fake_streams.c - the streams and events of fake_cuda.c. Each stream has a thread that carries out
  * its steps. A call that enqueues waits for its step, so that a test sees the effects at once.
- * After fake_asynchronous(1) it returns before, and each step begins after a random delay.
+ * After fake_asynchronous(1) it returns before, and each step begins after a random delay. The
+ * steps of a stream that is captured go to its graph; fake_launch() enqueues them.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -32,8 +33,20 @@ struct step {
     struct event *event;
 };
 
+/* A graph: its steps, and the object that it releases. */
+struct object {
+    struct object *next;
+    void (*destroy)(void *);
+    void *argument;
+};
+struct graph {
+    struct step *first, **last;
+    struct object *objects;
+};
+
 struct stream {
     pthread_t thread;
+    struct graph *graph; /* NULL: the stream is not captured */
     struct step *first, **last;
     uint64_t enqueued, done; /* steps */
     bool ends;
@@ -44,6 +57,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct stream *default_stream;
 static bool is_asynchronous;
+static int captures; /* streams that are captured, so that a thread may not allocate */
+static _Thread_local int capture_mode;
 
 /* For tests: 1: calls that enqueue return before the step is carried out. */
 void fake_asynchronous(int yes)
@@ -140,25 +155,32 @@ static void wait_until(const struct stream *stream, uint64_t done)
     }
 }
 
-static int enqueue(void *handle, struct step step)
+static void append(struct step ***last, struct step step)
 {
     struct step *copy = malloc(sizeof(*copy));
+    *copy = step;
+    copy->next = NULL;
+    **last = copy;
+    *last = &copy->next;
+}
+
+static int enqueue(void *handle, struct step step)
+{
     pthread_mutex_lock(&lock);
     struct stream *stream = stream_of(handle);
-    if (stream == NULL || copy == NULL) {
+    if (stream == NULL || stream->graph != NULL) {
+        if (stream != NULL) {
+            append(&stream->graph->last, step);
+        }
         pthread_mutex_unlock(&lock);
-        free(copy);
-        return INVALID;
+        return stream != NULL ? 0 : INVALID;
     }
     if (step.kind == RECORD) {
         step.number = ++step.event->recorded;
     } else if (step.kind == WAIT_EVENT) {
         step.number = step.event->recorded;
     }
-    *copy = step;
-    copy->next = NULL;
-    *stream->last = copy;
-    stream->last = &copy->next;
+    append(&stream->last, step);
     const uint64_t number = ++stream->enqueued;
     pthread_cond_broadcast(&changed);
     if (!is_asynchronous) {
@@ -172,11 +194,12 @@ int cuStreamSynchronize(void *handle)
 {
     pthread_mutex_lock(&lock);
     const struct stream *stream = stream_of(handle);
-    if (stream != NULL) {
+    const bool valid = stream != NULL && stream->graph == NULL;
+    if (valid) {
         wait_until(stream, stream->enqueued);
     }
     pthread_mutex_unlock(&lock);
-    return stream != NULL ? 0 : INVALID;
+    return valid ? 0 : INVALID;
 }
 int cuStreamDestroy_v2(void *handle)
 {
@@ -189,12 +212,118 @@ int cuStreamDestroy_v2(void *handle)
     free(stream);
     return 0;
 }
-int cuStreamIsCapturing(void *stream, int *status)
+
+/* --- graphs ----------------------------------------------------------------------------------- */
+
+/* Returns whether this thread may allocate now. */
+bool fake_may_allocate(void)
 {
-    (void)stream;
-    *status = 0;
+    pthread_mutex_lock(&lock);
+    const bool may = captures == 0 || capture_mode == 2;
+    pthread_mutex_unlock(&lock);
+    return may;
+}
+
+int cuThreadExchangeStreamCaptureMode(int *mode)
+{
+    const int before = capture_mode;
+    capture_mode = *mode;
+    *mode = before;
     return 0;
 }
+int cuStreamBeginCapture_v2(void *handle, int mode)
+{
+    struct graph *graph = calloc(1, sizeof(*graph));
+    pthread_mutex_lock(&lock);
+    struct stream *stream = stream_of(handle);
+    graph->last = &graph->first;
+    stream->graph = graph;
+    captures++;
+    pthread_mutex_unlock(&lock);
+    return mode == 0 ? 0 : INVALID;
+}
+int cuStreamEndCapture(void *handle, void **graph)
+{
+    pthread_mutex_lock(&lock);
+    struct stream *stream = stream_of(handle);
+    *graph = stream->graph;
+    stream->graph = NULL;
+    captures--;
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+int cuStreamGetCaptureInfo_v2(void *handle, int *status, uint64_t *id, void **graph,
+                              const void **nodes, size_t *count)
+{
+    (void)nodes;
+    (void)count;
+    pthread_mutex_lock(&lock);
+    const struct stream *stream = stream_of(handle);
+    *graph = stream != NULL ? stream->graph : NULL;
+    *status = *graph != NULL;
+    *id = 0;
+    pthread_mutex_unlock(&lock);
+    return stream != NULL ? 0 : INVALID;
+}
+int cuStreamIsCapturing(void *stream, int *status)
+{
+    uint64_t id;
+    void *graph;
+    return cuStreamGetCaptureInfo_v2(stream, status, &id, &graph, NULL, NULL);
+}
+
+int cuUserObjectCreate(void **made, void *argument, void (*destroy)(void *), unsigned references,
+                       unsigned flags)
+{
+    struct object *object = calloc(1, sizeof(*object));
+    object->destroy = destroy;
+    object->argument = argument;
+    *made = object;
+    return references == 1 && flags == 1 ? 0 : INVALID;
+}
+int cuUserObjectRelease(void *handle, unsigned references)
+{
+    struct object *object = handle;
+    object->destroy(object->argument);
+    free(object);
+    return references == 1 ? 0 : INVALID;
+}
+int cuGraphRetainUserObject(void *handle, void *retained, unsigned references, unsigned flags)
+{
+    struct graph *graph = handle;
+    struct object *object = retained;
+    object->next = graph->objects;
+    graph->objects = object;
+    return references == 1 && flags == 1 ? 0 : INVALID;
+}
+int cuGraphDestroy(void *handle)
+{
+    struct graph *graph = handle;
+    while (graph->first != NULL) {
+        struct step *step = graph->first;
+        graph->first = step->next;
+        free(step);
+    }
+    while (graph->objects != NULL) {
+        struct object *object = graph->objects;
+        graph->objects = object->next;
+        (void)cuUserObjectRelease(object, 1);
+    }
+    free(graph);
+    return 0;
+}
+/* For tests: enqueues the steps of a graph on a stream. */
+int fake_launch(void *handle, void *stream)
+{
+    const struct graph *graph = handle;
+    int error = 0;
+    for (const struct step *step = graph->first; step != NULL; step = step->next) {
+        error |= enqueue(stream, *step);
+    }
+    return error;
+}
+
+/* --- steps ------------------------------------------------------------------------------------ */
 
 int cuStreamWriteValue32_v2(void *stream, uintptr_t address, uint32_t value, unsigned flags)
 {
