@@ -194,6 +194,28 @@ def allocators():
 
 
 @case
+def cuda_graphs():
+    """a graph of torch with calls reads and writes in each replay, beside torch's own work"""
+    torch = needs_gpu()
+    with daemon("--backend", "cuda", *COMMON) as server, sherwood.connect(server.unix) as client, client.attach() as device:
+        keys, graph = torch.zeros(1000, dtype=torch.int64, device="cuda"), torch.cuda.CUDAGraph()
+        out, mask = torch.empty_like(keys), torch.empty(1000, dtype=torch.bool, device="cuda")
+        with torch.cuda.graph(graph):
+            stream = torch.cuda.current_stream()
+            device.add_many(keys * 2, keys + 1, stream=stream)
+            device.get_many(keys * 2, default=0, out=out, found=mask, stream=stream)
+            twice = out * 2
+        equal(len(client), 0, "a capture carries out nothing")
+        for replay in range(1, 4):
+            keys.copy_(torch.arange(1000))
+            graph.replay()
+            torch.cuda.synchronize()
+            check(torch.equal(twice, (keys + 1) * 2 * replay) and mask.all(), f"replay {replay}")
+        device.check(wait=True)
+        del graph
+
+
+@case
 def jax_arrays():
     """a Device takes arrays of JAX"""
     needs_gpu()

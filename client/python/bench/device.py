@@ -1,0 +1,88 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""device - what a call on tensors of a GPU costs beside the C call in it.
+
+    device.py ADDRESS [cuda:N]      of a server with the CUDA backend and keys and values of 64 bits, which gets 2^20 keys
+
+It needs torch, `pip install`ed sherwood or PYTHONPATH=build/python/lib, and SHERWOOD_CUDA_LIBRARY or an installed library. One line for each
+number of keys and way: the median of the times in us, its ratio to that of the C call, and how many bytes a call copied. PYTORCH_CUDA_ALLOC_CONF=
+expandable_segments:True shows memory that has to be copied.
+"""
+
+import statistics
+import sys
+import time
+from typing import Any, Callable
+
+import torch
+
+import sherwood
+import sherwood.torch
+from sherwood import _device
+from sherwood._native import lib
+
+ROUNDS = 400
+COUNTS = (1024, 1 << 14, 1 << 20)
+
+
+def median_us(call: Callable[[], Any]) -> float:
+    taken = []
+    for i in range(ROUNDS + 30):
+        begin = time.perf_counter()
+        call()
+        if i >= 30:
+            taken.append((time.perf_counter() - begin) * 1e6)
+    return statistics.median(taken)
+
+
+def ways(device: Any, keys: Any) -> "dict[str, Callable[[], Any]]":
+    """Returns the ways to read keys, the C call first."""
+    place, count = keys.device, keys.numel()
+    table, ordered = sherwood.torch.Table(device), sherwood.torch.Table(device, wait=False)
+    out, mask = torch.empty_like(keys), torch.empty(count, dtype=torch.bool, device=place)
+    stream = torch.cuda.Stream(place)
+    call = _device.ffi.new("struct sherwood_cuda_call *", (
+        _device.ffi.sizeof("struct sherwood_cuda_call"), lib.SHERWOOD_GET, lib.SHERWOOD_FOUND_BYTES, keys.data_ptr(), 0, count, out.data_ptr(),
+        mask.data_ptr(), 1, torch.cuda.current_stream(place).cuda_stream))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        device.get_many(keys, default=0, out=out, found=mask, stream=stream)
+
+    def waited(one: Callable[[], Any]) -> Callable[[], Any]:
+        def run() -> None:
+            one()
+            torch.cuda.synchronize(place)
+        return run
+
+    return {"C call": lambda: device._lib.sherwood_cuda_call(device._pointer, call),
+            "get_many(keys)": lambda: device.get_many(keys),
+            "get_many(keys, default=0)": lambda: device.get_many(keys, default=0),
+            "get_many(keys, out=, found=)": lambda: device.get_many(keys, out=out, found=mask),
+            "lookup(keys)": lambda: table.lookup(keys),
+            "lookup_into(keys, out, found)": lambda: table.lookup_into(keys, out, mask),
+            "lookup_into in stream order, synchronised": waited(lambda: ordered.lookup_into(keys, out, mask)),
+            "graph of get_many, synchronised": waited(graph.replay)}
+
+
+def main() -> int:
+    if len(sys.argv) not in (2, 3):
+        print(__doc__, file=sys.stderr)
+        return 2
+    with sherwood.connect(sys.argv[1]) as client, client.attach(*sys.argv[2:]) as device:
+        stored = torch.arange(1, COUNTS[-1] + 1, device=f"cuda:{device.ordinal}") * -7046029254386353131
+        device.set_many(stored, stored)
+        stored = stored[torch.randperm(len(stored), device=stored.device)].contiguous()
+        torch.cuda.synchronize()
+        for count in COUNTS:
+            base = 0.0
+            for name, call in ways(device, stored[:count].clone()).items():
+                before = device.staged_bytes
+                took = median_us(call)
+                base = base or took
+                print(f"{count:8} {name:42} {took:8.1f} us {took / base:6.2f} {(device.staged_bytes - before) // (ROUNDS + 30):9} bytes", flush=True)
+        device.check(wait=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
