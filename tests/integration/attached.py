@@ -5,7 +5,7 @@ import contextlib
 import ctypes
 import os
 
-from harness import BUILD
+from harness import BUILD, equal
 from package import np
 
 LIBRARY = BUILD / "libsherwood-cuda.so.0"
@@ -90,3 +90,11 @@ class Memory:
 def call_of(operation, arrays, count, flags=0, when=0, stream=None):
     keys, values, previous, found = (None if array is None else array.at for array in arrays)
     return Call(ctypes.sizeof(Call), operation, flags, keys, values, count, previous, found, when, stream)
+
+
+@contextlib.contextmanager
+def capture(driver, stream, graph):
+    """What the stream gets within it becomes the graph."""
+    equal(driver.cuStreamBeginCapture_v2(stream, 0), 0)
+    yield
+    equal(driver.cuStreamEndCapture(stream, ctypes.byref(graph)), 0)

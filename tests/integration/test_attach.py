@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """libsherwood-cuda and Client.attach without a GPU: calls on memory of emulated GPUs, errors in words, and the daemon goes on."""
 
-import contextlib
 import ctypes
 import os
 import sys
@@ -10,7 +9,7 @@ import tempfile
 
 import fake_torch
 from attached import (ASSIGN, DELETE, DRIVER, E_BUSY, E_FULL, E_INVALID, E_REQUEST, EMULATED, GET, LIBRARY, MIB, SET, SMALL, STAGE, SUM,
-                      Attached, Call, Memory, call_of, gpus, loaded)
+                      Attached, Call, Memory, call_of, capture, gpus, loaded)
 from harness import BUILD, case, check, equal, main
 from package import daemon, np, raises, sherwood
 
@@ -319,6 +318,36 @@ def staged():
 
 
 @case
+def staged_layouts():
+    """copied keys of 32 bits, rows and another GPU's memory arrive as they are, and answers behind them, in several pieces"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    with gpus(2):
+        for flags, width, device in ((("--key-bits", "32"), 4, 0), (("--key-bits", "64", "--value-bytes", "24"), 24, 1),
+                                     (("--key-bits", "32", "--value-bytes", "68"), 68, 0)):
+            key, count = (4 if "32" in flags else 8), 1100
+            with daemon(*SMALL, *flags, program=EMULATED) as server, sherwood.connect(server.unix) as client:
+                own = Attached(library, driver, server, device)
+                equal((own.error, library.sherwood_cuda_stage(own.pointer, ctypes.c_uint64(STAGE))), ("", 0))
+                arrays = [Memory(driver, "segment", device) for _ in range(4)]
+                keys = arrays[0].bytes[:key * count].view(f"u{key}")
+                keys[:] = np.arange(count) * 3
+                arrays[1].bytes[:width * count] = np.random.default_rng(width).integers(0, 256, width * count)
+                for operation, changed in ((SET, 0), (GET, 1), (GET, 0)):
+                    keys[::2] += changed
+                    call = call_of(operation, arrays, count, 8 * (operation == GET), 2 * changed)
+                    if operation == SET:
+                        call.previous = call.found = None
+                    equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), 0, library.sherwood_cuda_error())
+                    equal(library.sherwood_cuda_check(own.pointer, True), 0, library.sherwood_cuda_error())
+                    if operation == GET:
+                        values, found = client.get_many(keys.copy())
+                        equal(arrays[2].bytes[:width * count].tobytes() == values.tobytes(), True, f"{flags}: values")
+                        equal(arrays[3].bytes[:count].tolist(), found.astype(int).tolist(), f"{flags}: found")
+                equal(found.sum(), count // 2)
+                own.close()
+
+
+@case
 def staged_in_order():
     """copies keep the order of their streams, on more streams than stages, and calls that wait beside them"""
     library, driver = loaded(), ctypes.CDLL(str(DRIVER))
@@ -383,14 +412,6 @@ def no_stage():
             check("device-region-bytes-max" in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
         equal(own.call(GET, 9), 0, library.sherwood_cuda_error())
         own.close()
-
-
-@contextlib.contextmanager
-def capture(driver, stream, graph):
-    """What the stream gets within it becomes the graph."""
-    equal(driver.cuStreamBeginCapture_v2(stream, 0), 0)
-    yield
-    equal(driver.cuStreamEndCapture(stream, ctypes.byref(graph)), 0)
 
 
 @case

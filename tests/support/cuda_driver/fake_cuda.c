@@ -26,7 +26,7 @@
 #define DEVICE 9
 #define RANGE_BEGIN 11
 #define DEVICES_MAX 4
-#define ALLOCATIONS_MAX 1024
+#define ALLOCATIONS_MAX 4096
 
 struct allocation {
     char *memory; /* NULL: the entry is free */
