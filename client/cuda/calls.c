@@ -7,6 +7,11 @@
 static int wait_for_stream(const struct sherwood_cuda *cuda, void *stream)
 {
     const int error = cuda->driver.stream_synchronize(stream);
+    if (error == SW_DRIVER_NOT_IN_A_CAPTURE) {
+        return sw_cuda_fail(SHERWOOD_E_INVALID,
+                            "a call that waits cannot be captured, and has ended the capture: make "
+                            "the call in the order of the stream");
+    }
     return error == 0 ? SHERWOOD_OK
                       : sw_cuda_fail(SHERWOOD_E_INVALID, "cannot wait for the stream: %s",
                                      sw_driver_text(&cuda->driver, error));

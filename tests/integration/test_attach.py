@@ -476,6 +476,9 @@ def graphs():
                 check("destroy one of the graphs" in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
             equal(driver.cuGraphDestroy(graph), 0)
         with capture(driver, stream, graph):
+            waits = call_of(GET, arrays, 9, 0, 1, stream)
+            equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(waits)), E_INVALID)
+            check("in the order of the stream" in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
             equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(large)), E_INVALID)
             check("a captured call copies 146152 bytes, and a stage has 65536" in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
             equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), 0, library.sherwood_cuda_error())

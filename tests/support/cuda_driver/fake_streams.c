@@ -16,6 +16,7 @@
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 
 #define INVALID 1
+#define NOT_IN_A_CAPTURE 900
 #define DELAY_US 300
 #define SLEEP_US 20
 
@@ -199,7 +200,7 @@ int cuStreamSynchronize(void *handle)
         wait_until(stream, stream->enqueued);
     }
     pthread_mutex_unlock(&lock);
-    return valid ? 0 : INVALID;
+    return valid ? 0 : stream != NULL ? NOT_IN_A_CAPTURE : INVALID;
 }
 int cuStreamDestroy_v2(void *handle)
 {
