@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""attached - libsherwood-cuda by ctypes, a daemon on the emulator's GPUs, and arrays in their memory, for test_attach.py."""
+"""attached - libsherwood-cuda by ctypes, a daemon on the emulator's GPUs, and arrays in their memory, for test_attach*.py."""
 
 import contextlib
 import ctypes
