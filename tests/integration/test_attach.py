@@ -250,6 +250,25 @@ def tensors():
 
 
 @case
+def tensors_of_ids():
+    """assign_many of a Device returns the ids of keys and which are new, with and without a stream"""
+    loaded()
+    os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
+    torch = sys.modules["torch"] = fake_torch.module(ctypes.CDLL(str(DRIVER)))
+    try:
+        with daemon(*SMALL, "--key-bits", "64", "--ids", "1000", program=EMULATED) as server, sherwood.connect(server.unix) as client, \
+                client.attach() as device:
+            for stream, first in ((None, 0), (fake_torch.Stream(), 3)):
+                keys = torch.tensor([[7 + first, 5 + first], [7 + first, 9 + first]], torch.int64, fake_torch.Device(0))
+                ids, new = device.assign_many(keys, stream=stream)
+                wanted, was = client.assign_many(keys.tolist())
+                equal((ids.tolist(), new.tolist(), was.any()), (wanted.tolist(), [[True, True], [False, True]], False))
+            device.check(wait=True)
+    finally:
+        del sys.modules["torch"]
+
+
+@case
 def small_pages():
     """the daemon counts memory above 2 MiB whose size is not a multiple of 2 MiB, and logs the first of it"""
     library, driver = loaded(), ctypes.CDLL(str(DRIVER))

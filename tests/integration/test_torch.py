@@ -38,13 +38,13 @@ def needs_gpu():
 
 
 @contextlib.contextmanager
-def clients():
+def clients(*flags):
     """Yields a list of what a Table may have: a client, and if there is a GPU its Device, with calls that wait and without."""
     torch = needs_torch()
     has_gpu = torch.cuda.is_available()
     if has_gpu:
         needs_gpu()
-    with daemon("--backend", "cuda" if has_gpu else "cpu", *COMMON) as server, sherwood.connect(server.unix) as client:
+    with daemon("--backend", "cuda" if has_gpu else "cpu", *COMMON, *flags) as server, sherwood.connect(server.unix) as client:
         device = client.attach() if has_gpu else None
         yield [(client, True)] + ([(device, True), (device, False)] if has_gpu else [])
 
@@ -133,6 +133,32 @@ def compiled():
                 for i, (got, want) in enumerate(zip(run(keys, values), wanted)):
                     check(torch.equal(got, want), f"{backend}, result {i}: {got}")
                 check(torch.equal(table.lookup(keys)[0], values * 5), f"{backend}: the last write")
+
+
+@case
+def ids():
+    """assign_ numbers keys in the order of a compiled program, and torch's own check accepts it"""
+    torch = needs_torch()
+    import sherwood.torch  # pylint: disable=import-outside-toplevel,redefined-outer-name
+    with clients("--ids", "1000") as kinds:
+        for calls, wait in kinds:
+            kinds[0][0].flush()
+            table = sherwood.torch.Table(calls, wait=wait)
+
+            def program(keys):
+                first, new = table.assign_(keys)
+                was = table.delete_(keys[:2])
+                second, again = table.assign_(keys)  # pylint: disable=cell-var-from-loop
+                return first, new, was, second, again
+
+            keys = torch.tensor([50, 60, 50, 70], device=table.state.device)
+            for run in (program, torch.compile(program, backend="aot_eager", fullgraph=True)):
+                kinds[0][0].flush()
+                first, new, was, second, again = (each.tolist() for each in run(keys))
+                equal((first, new, was), ([0, 1, 0, 2], [True, True, False, True], [True, True]))
+                equal((second, again), ([0, 1, 0, 2], [True, True, False, False]))
+            result = torch.library.opcheck(torch.ops.sherwood.assign_.default, (table.number, table.state, keys))
+            equal(set(result.values()), {"SUCCESS"})
 
 
 @case

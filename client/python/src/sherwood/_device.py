@@ -182,6 +182,13 @@ class Device:
         """Keeps the larger value (as unsigned integers); an absent key is stored."""
         return self._write(constants.SHERWOOD_MAX, keys, values, previous, stream, False)
 
+    def assign_many(self, keys: Any, *, stream: Any = None) -> Any:
+        """Returns (ids, new) of a server that numbers its keys (--ids): the id of each key, and whether it is new."""
+        taken = self._take(keys)
+        ids = self._into(None, taken, "ids", stream)
+        present = self._run(constants.SHERWOOD_ASSIGN, taken, None, ids, True, None, stream)
+        return ids.array, taken.kind.invert(present, stream)
+
     def delete_many(self, keys: Any, *, found: Any = None, stream: Any = None) -> Any:
         """Deletes keys. Returns bool, of the shape of the keys: which were present."""
         taken = self._take(keys)

@@ -29,6 +29,7 @@ _SCHEMAS = {
     "set_": "(int table, Tensor(a!) state, Tensor keys, Tensor values) -> ()",
     "add_": "(int table, Tensor(a!) state, Tensor keys, Tensor values) -> ()",
     "delete_": "(int table, Tensor(a!) state, Tensor keys) -> Tensor",
+    "assign_": "(int table, Tensor(a!) state, Tensor keys) -> (Tensor, Tensor)",
 }
 # A read is the same while the state is. Operators call Python and wait for a server, so no CUDA graph may capture them.
 _TAGS = tuple(getattr(torch.Tag, name) for name in ("pt2_compliant_tag", "cudagraph_unsafe") if hasattr(torch.Tag, name))
@@ -81,6 +82,11 @@ class Table:
         found: torch.Tensor = torch.ops.sherwood.delete_(self.number, self.state, keys)
         return found
 
+    def assign_(self, keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Returns the ids of keys, of a server that numbers its keys (--ids), and a mask of the new keys."""
+        ids, new = torch.ops.sherwood.assign_(self.number, self.state, keys)
+        return ids, new
+
 
 def _dtype_of(dtype: np.dtype[Any]) -> torch.dtype:
     """Returns the dtype of results: torch calculates with signed integers."""
@@ -129,6 +135,12 @@ def _delete(number: int, state: torch.Tensor, keys: torch.Tensor) -> torch.Tenso
     return found
 
 
+def _assign(number: int, state: torch.Tensor, keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    table = _table(number)
+    ids, new = table.calls.assign_many(keys.contiguous(), **_options(table, keys))
+    return ids, new
+
+
 def _results(table: Table, keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Returns new tensors for the values and the mask of keys."""
     return (torch.empty((*keys.shape, *table.value_shape), dtype=table.value_dtype, device=keys.device),
@@ -137,8 +149,10 @@ def _results(table: Table, keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tens
 
 def _define() -> torch.library.Library:
     library = torch.library.Library("sherwood", "DEF")
-    calls = {"lookup": _lookup, "lookup_into": _lookup_into, "set_": _set, "add_": _add, "delete_": _delete}
+    calls = {"lookup": _lookup, "lookup_into": _lookup_into, "set_": _set, "add_": _add, "delete_": _delete,
+             "assign_": _assign}
     shapes = {"lookup": lambda number, state, keys, default=None: _results(_table(number), keys),
+              "assign_": lambda number, state, keys: _results(_table(number), keys),
               "delete_": lambda number, state, keys: torch.empty(keys.shape, dtype=torch.bool, device=keys.device)}
     for name, call in calls.items():
         library.define(name + _SCHEMAS[name], tags=_TAGS)
