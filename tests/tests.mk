@@ -137,9 +137,9 @@ shape-tests:
 
 # Everything the stages unit and integration (plain or sanitized) run.
 tests: all $(UNIT_TESTS) $(INSTRUCTIONS) $(if $(SHAPE_TESTS),shape-tests) $(PEERS) $(PRELOADED) sherwoodd-null emulated-daemon durability-ceilings ## build the tests
-.PHONY: unit-tests print-unit-tests
+.PHONY: unit-tests print-unit-tests print-address-tests
 unit-tests: $(UNIT_TESTS)
-print-unit-tests:
+print-unit-tests print-address-tests:
 	@printf '%s\n' $(UNIT_TESTS) $(ENGINE_TESTS:%=$(BUILD)/tests/table/test_%) $(SHAPE_TESTS)
 generated: $(GEN)
 
