@@ -22,7 +22,6 @@ import disk  # noqa: E402
 from daemons import Failed, Redis, ask, facts  # noqa: E402
 from results import RATE, Row  # noqa: E402
 from study import DRAWN_KEYS, MAX_LOAD, RESP_CONNECTIONS, RESP_KEYS, Study, add_options, number, parsed  # noqa: E402
-from table import durability_table  # noqa: E402
 
 PARTS = ("frames", "resp", "snapshot")
 FILL = 0.85
@@ -71,8 +70,6 @@ def arguments():
         "most 128Mi; here %(default)s)")
     add("--log-slots", type=number, default=number("16Mi"), help="of the tables that have a log (16Mi)")
     add("--data", type=pathlib.Path, help="folder for data directories, on the disk that is measured (--output)")
-    add("--folder", default="cpu-epyc-2-cores/durability", help="of bench/results, for the sources in tables.md "
-        "(%(default)s)")
     options = parsed(parser, "durability", PARTS)
     options.data = (options.data or options.output).resolve()
     options.data.mkdir(parents=True, exist_ok=True)
@@ -98,10 +95,6 @@ class Durability(Study):
     @staticmethod
     def bar_of(key, metric):
         return BARS.get((key[2], metric)) if key[1] == "sherwood" else None
-
-    def write_more(self):
-        shown = durability_table(self.results.summary(), self.options.folder)
-        (self.options.output / "tables.md").write_text(shown, encoding="ascii")
 
     # --- what all parts use ----------------------------------------------------------------------
 

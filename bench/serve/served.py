@@ -22,7 +22,6 @@ from daemons import Failed, Redis  # noqa: E402
 from results import RATE, Row  # noqa: E402
 from study import (DEPTHS, DRAWN_KEYS, MAX_LOAD, RESP_CONNECTIONS, RESP_KEYS, Study, add_options, number,  # noqa: E402
                    parsed, raise_open_files)
-from table import tables  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 PARTS = ("frames32", "clients", "frames64", "null", "cluster", "redis", "engines", "rows")
@@ -61,7 +60,6 @@ def arguments():
     add("--host-slots", type=number, default=number(HOST_SLOTS), help="slots of the table in host memory (%(default)s)")
     add("--host-keys", type=number, default=HOST_KEYS, help="keys in it (%(default)s)")
     add("--idle", type=int, default=10000, help="silent connections (%(default)s)")
-    add("--folder", default="h200/served", help="of bench/results, for the sources in tables.md (%(default)s)")
     options = parsed(parser, "served", PARTS + OTHER_PARTS)
     options.frames = [number(text) for text in options.frames.split(",")]
     if set(options.frames) - set(DEPTHS):
@@ -382,8 +380,6 @@ class Served(Study):
     # --- what is written -------------------------------------------------------------------------
 
     def write_more(self):
-        shown = tables(self.results.summary(), self.options.folder)
-        (self.options.output / "tables.md").write_text(shown, encoding="ascii")
         self.plot()
 
     def plot(self):

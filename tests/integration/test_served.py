@@ -18,7 +18,6 @@ STUDY = SERVE / "served.py"
 sys.path.insert(0, str(SERVE))
 # pylint: disable=wrong-import-position
 from results import RATE, Results, Row, bars  # noqa: E402
-from table import tables  # noqa: E402
 
 
 def study(folder, *options, build=BUILD):
@@ -123,8 +122,8 @@ def wrong_replies():
 
 
 @case
-def medians_bars_and_tables():
-    """medians over repetitions, bars, and README tables that tests/lint/figures accepts"""
+def medians_and_bars():
+    """medians over repetitions, and bars"""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name) / "here" / "served"
         folder.mkdir(parents=True)
@@ -151,15 +150,6 @@ def medians_bars_and_tables():
         check(["SHORT", "get", "64", "0.85", "4096", "ratio_to_null", "0.8", ">=", "0.9"] in found, found)
         check(["SHORT", "get_beside_updates", "64", "0.85", "4096", "ratio_to_get", "0.75", ">=", "0.85", "0.8"] in
               found, found)
-        lint = lint_of_figures(name)
-        shown = tables(results.summary(), "here/served")
-        check("| 8.0 G |" in shown and "25 M" in shown and "2.5 ms" in shown, shown)
-        blocks = shown.split("<!-- figures")
-        for table, sources in zip(blocks, blocks[1:]):
-            table = table[table.index("| "):] if "-->" not in table else table[table.index("-->") + 3:].strip()
-            comment = "<!-- figures" + sources[:sources.index("-->") + 3]
-            if comment.count("\n") > 1:
-                equal(list(lint.check_block(table.strip(), comment, True)), [], table)
 
 
 def with_results(script, results):
