@@ -281,6 +281,14 @@ static void sweep(struct sw_combiner *combiner)
     } while (batch != NULL);
 }
 
+/* A thread that waited inside the backend would submit nothing meanwhile, and each launch would
+ * have one batch. */
+static bool must_wait(const struct sw_combiner *combiner)
+{
+    const struct sw_backend *backend = combiner->backend;
+    return backend->must_wait != NULL && backend->must_wait(combiner->table);
+}
+
 void sw_combiner_lead(struct sw_combiner *combiner, const struct sw_batch *own)
 {
     if (__atomic_load_n(&combiner->is_led, __ATOMIC_RELAXED) ||
@@ -289,7 +297,7 @@ void sw_combiner_lead(struct sw_combiner *combiner, const struct sw_batch *own)
     }
     while (combiner->flying > 0 && complete(combiner)) {
     }
-    while (combiner->flying < SW_COMBINED_LAUNCHES) {
+    while (combiner->flying < SW_COMBINED_LAUNCHES && !must_wait(combiner)) {
         uint32_t next = (combiner->oldest + combiner->flying) % SW_COMBINED_LAUNCHES;
         if (!gather_launch(combiner, &combiner->combined[next], own)) {
             break;

@@ -49,11 +49,28 @@ struct sw_cuda_launcher *sw_cuda_launcher_of(struct sw_device *device, int ordin
     return (struct sw_cuda_launcher *)sw_device_part(device, ordinal, &calls);
 }
 
+void sw_cuda_launcher_add(struct sw_cuda_launcher *launcher)
+{
+    __atomic_fetch_add(&launcher->tables, 1, __ATOMIC_RELAXED);
+}
+
+static void lock_turn(struct sw_cuda_launcher *launcher)
+{
+    __atomic_fetch_add(&launcher->turns, 1, __ATOMIC_RELAXED);
+    pthread_mutex_lock(&launcher->turn);
+}
+
+static void unlock_turn(struct sw_cuda_launcher *launcher)
+{
+    pthread_mutex_unlock(&launcher->turn);
+    __atomic_fetch_sub(&launcher->turns, 1, __ATOMIC_RELAXED);
+}
+
 cudaError_t sw_cuda_turn_begin(struct sw_cuda_channel *channel)
 {
     struct sw_cuda_channel_owner *owner = channel->owner;
     struct sw_cuda_launcher *launcher = owner->launcher;
-    pthread_mutex_lock(&launcher->turn);
+    lock_turn(launcher);
     channel->has_turn = true;
     channel->writes_before = owner->writes;
     return launcher->last != NULL && launcher->last != owner
@@ -72,19 +89,19 @@ cudaError_t sw_cuda_turn_end(struct sw_cuda_channel *channel, cudaError_t error)
         error = error == cudaSuccess ? waited : error;
     }
     channel->has_turn = false;
-    pthread_mutex_unlock(&launcher->turn);
+    unlock_turn(launcher);
     return error;
 }
 
 cudaError_t sw_cuda_turn_take(struct sw_cuda_launcher *launcher)
 {
-    pthread_mutex_lock(&launcher->turn);
+    lock_turn(launcher);
     return launcher->last != NULL ? cudaEventSynchronize(launcher->last->write_done) : cudaSuccess;
 }
 
 void sw_cuda_turn_return(struct sw_cuda_launcher *launcher)
 {
-    pthread_mutex_unlock(&launcher->turn);
+    unlock_turn(launcher);
 }
 
 /* Returns the stream with the fewest users. */
@@ -131,6 +148,7 @@ void sw_cuda_launcher_forget(struct sw_cuda_launcher *launcher,
                              const struct sw_cuda_channel_owner *owner)
 {
     pthread_mutex_lock(&launcher->turn);
+    __atomic_fetch_sub(&launcher->tables, 1, __ATOMIC_RELAXED);
     if (launcher->last == owner) {
         launcher->last = NULL;
     }

@@ -45,6 +45,8 @@ struct sw_cuda_launcher {
     int device;
     pthread_mutex_t turn;                 /* guards the members below */
     struct sw_cuda_channel_owner *last;   /* the table of the last launch; NULL: none, or closed */
+    uint32_t tables;                      /* atomic: tables of the launcher */
+    uint32_t turns;                       /* atomic: threads that have the turn or wait for it */
     struct sw_cuda_scratch_area areas[2]; /* 64-bit slots, 128-bit slots */
     cudaStream_t streams[SW_CUDA_STREAMS_MAX];
     uint32_t stream_users[SW_CUDA_STREAMS_MAX]; /* channels that use the stream */
@@ -54,6 +56,17 @@ struct sw_cuda_launcher {
 /* Returns the launcher of a GPU, which must be current. Creates it if there is none. Returns NULL
  * if there is no host memory. */
 struct sw_cuda_launcher *sw_cuda_launcher_of(struct sw_device *device, int ordinal);
+
+/* Adds a table. Call sw_cuda_launcher_forget before it is closed. */
+void sw_cuda_launcher_add(struct sw_cuda_launcher *launcher);
+
+/* Returns whether a write launch would wait for its turn. A table that is alone has no other launch
+ * to wait for: its leader enqueues one at a time. */
+static inline bool sw_cuda_turn_is_taken(const struct sw_cuda_launcher *launcher)
+{
+    return __atomic_load_n(&launcher->tables, __ATOMIC_RELAXED) > 1 &&
+           __atomic_load_n(&launcher->turns, __ATOMIC_RELAXED) > 0;
+}
 
 /* Begins a write launch on the channel, and ends it: `error` is that of the launch, and is
  * returned. Under `order`. */

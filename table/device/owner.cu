@@ -113,6 +113,7 @@ cudaError_t sw_cuda_owner_open(struct sw_cuda_channel_owner *owner,
     if (owner->launcher == NULL) {
         return cudaErrorMemoryAllocation;
     }
+    sw_cuda_launcher_add(owner->launcher);
     return cudaEventCreateWithFlags(&owner->write_done, cudaEventDisableTiming);
 }
 

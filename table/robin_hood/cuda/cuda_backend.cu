@@ -392,6 +392,11 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
     pthread_mutex_unlock(&table->order);
 }
 
+static bool must_wait(const void *context)
+{
+    return sw_cuda_turn_is_taken(((const struct sw_cuda_table *)context)->launcher);
+}
+
 /* A table with rows, or of ids, has no leftovers. */
 template <uint64_t OPERATIONS, bool LEAVES_OVER> static const struct sw_backend *backend_of()
 {
@@ -424,6 +429,7 @@ template <uint64_t OPERATIONS, bool LEAVES_OVER> static const struct sw_backend 
         sw_cuda_suspend_expiry,
         NULL,
         sw_cuda_keeps_times,
+        must_wait,
     };
     return &backend;
 }
