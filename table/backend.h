@@ -189,9 +189,10 @@ struct sw_backend {
      * submit_combined without other batches. A SWEEP without `remove_keys` is done when submit
      * returns. */
     bool (*keeps_times)(const void *table) SW_NONE_BY_DEFAULT;
-    /* Returns whether a launch of writes would now wait for other tables. Then the leader lets
-     * batches gather, and asks again at the next poll. Any thread. NULL: never. */
-    bool (*must_wait)(const void *table) SW_NONE_BY_DEFAULT;
+    /* Returns whether a launch of writes had better wait, because other tables launch too. Then the
+     * leader lets batches gather, and asks again at the next poll. `flying`: launches in flight.
+     * Any thread. NULL: never. */
+    bool (*must_wait)(const void *table, uint32_t flying) SW_NONE_BY_DEFAULT;
 };
 
 /* Returns whether all operations of a batch are GET or PEEK. */

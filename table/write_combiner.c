@@ -286,7 +286,7 @@ static void sweep(struct sw_combiner *combiner)
 static bool must_wait(const struct sw_combiner *combiner)
 {
     const struct sw_backend *backend = combiner->backend;
-    return backend->must_wait != NULL && backend->must_wait(combiner->table);
+    return backend->must_wait != NULL && backend->must_wait(combiner->table, combiner->flying);
 }
 
 void sw_combiner_lead(struct sw_combiner *combiner, const struct sw_batch *own)

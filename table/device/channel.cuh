@@ -42,6 +42,7 @@
 #define SW_CUDA_IDLE_POLLS 65536
 
 struct sw_cuda_channel;
+struct sw_cuda_lane;     /* launcher.cuh */
 struct sw_cuda_launcher; /* launcher.cuh */
 struct sw_device;        /* device.h */
 
@@ -65,9 +66,10 @@ struct sw_cuda_channel {
     struct sw_cuda_channel *next;
     cudaStream_t stream;
     cudaEvent_t reads_done;
-    bool reads_pending;     /* reads were submitted, and no write batch waits for them yet */
-    uint64_t writes_seen;   /* the owner's `writes` when this stream last waited for them */
-    bool has_turn;          /* launcher.cuh */
+    bool reads_pending;   /* reads were submitted, and no write batch waits for them yet */
+    uint64_t writes_seen; /* the owner's `writes` when this stream last waited for them */
+    bool has_turn;        /* this and `lane`: launcher.cuh */
+    struct sw_cuda_lane *lane;
     uint64_t writes_before; /* the owner's `writes` when the turn began */
 
     char *records; /* mapped host memory [SW_CUDA_IN_FLIGHT_MAX] */

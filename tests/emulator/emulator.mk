@@ -10,10 +10,12 @@ EMU_CUDA := $(CUDA_SRC)
 EMU_ABSENT := $(filter-out $(addsuffix absent.c,$(sort $(dir $(EMU_CUDA)))),$(CUDA_ABSENT))
 EMU_INCLUDE := -Itests/emulator/include
 EMU_FLAGS := -std=c++17 -g1 -pthread $(MACHINE) -D_GNU_SOURCE
+# The emulated GPU has two multiprocessors. Small batches of several tables run side by side, and larger ones alone.
+EMU_LANES := -DSW_CUDA_LANES_MAX=2 -DSW_CUDA_LANE_OPERATIONS=4096
 # The compiler tells hooks.cpp of each access of memory; its own runtime is not linked.
 EMU_KERNEL_FLAGS := $(EMU_FLAGS) -O1 -Wno-psabi -fno-strict-aliasing -fsanitize=thread -U__SANITIZE_THREAD__ \
   --param tsan-distinguish-volatile=1 --param tsan-instrument-func-entry-exit=0 \
-  -D__CUDACC__ -D__CUDA_ARCH__=900 -include cuda_runtime.h $(EMU_INCLUDE) -I$(EMU)/src -I. $(SHAPE_FLAGS)
+  -D__CUDACC__ -D__CUDA_ARCH__=900 $(EMU_LANES) -include cuda_runtime.h $(EMU_INCLUDE) -I$(EMU)/src -I. $(SHAPE_FLAGS)
 
 # The code of the oldest GPU: it writes 128-bit slots under a lock (wide.cuh). Two short suites run it, so it is optimised less.
 EMU_OLDER := -U__CUDA_ARCH__ -D__CUDA_ARCH__=750

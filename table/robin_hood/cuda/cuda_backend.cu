@@ -392,9 +392,9 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
     pthread_mutex_unlock(&table->order);
 }
 
-static bool must_wait(const void *context)
+static bool must_wait(const void *context, uint32_t flying)
 {
-    return sw_cuda_turn_is_taken(((const struct sw_cuda_table *)context)->launcher);
+    return sw_cuda_turn_must_wait((const struct sw_cuda_table *)context, flying);
 }
 
 /* A table with rows, or of ids, has no leftovers. */

@@ -265,8 +265,18 @@ template <int BITS> struct sw_cuda_device {
     int arch;             /* compute capability, 90 for 9.0; selects the policy (policy.cuh) */
     uint32_t rest_blocks; /* blocks of the last kernel of a batch by ranges
                              (sw_cuda_range_blocks) */
+    uint32_t
+        cooperative_max; /* most blocks of a cooperative kernel of this launch (launcher.cuh) */
     bool counts_probes;
 };
+
+/* Returns the blocks of a cooperative kernel that would have `blocks` if its launch were alone. */
+template <int BITS>
+static inline uint32_t sw_cuda_cooperative_grid(const struct sw_cuda_device<BITS> *device,
+                                                uint32_t blocks)
+{
+    return blocks < device->cooperative_max ? blocks : device->cooperative_max;
+}
 
 /* Sets *bytes to the temporary storage that a sort of up to n_max operations needs. */
 template <int BITS> cudaError_t sw_cuda_sort_bytes(uint32_t n_max, size_t *bytes);

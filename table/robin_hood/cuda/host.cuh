@@ -178,9 +178,9 @@ uint32_t sw_cuda_scratch_ops(const struct sw_table_config *config,
 template <int BITS> cudaError_t sw_cuda_reserve_scratch(struct sw_cuda_table *table, uint32_t n);
 /* Updates the table's view of the scratch. Under the turn. */
 template <int BITS> void sw_cuda_use_scratch(struct sw_cuda_table *table);
-/* Begins a launch that uses the scratch: takes the turn, and updates the view. Under `order`. End
- * it with sw_cuda_turn_end. */
-cudaError_t sw_cuda_begin_launch(struct sw_cuda_queue *queue);
+/* Begins a launch of this many operations, which uses the scratch: takes a turn, and updates the
+ * view. UINT32_MAX: the launch runs alone. Under `order`. End it with sw_cuda_turn_end. */
+cudaError_t sw_cuda_begin_launch(struct sw_cuda_queue *queue, uint32_t operations);
 
 /* A summary of the operations of a batch. */
 struct sw_cuda_mix {

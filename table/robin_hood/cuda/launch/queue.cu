@@ -193,7 +193,7 @@ static cudaError_t submit_operations(struct sw_cuda_queue *queue, struct sw_batc
     }
     sw_cuda_report_clock(queue->table, batch);
     struct sw_cuda_batch<BITS> typed = sw_cuda_typed_batch<BITS>(queue, batch, ticket);
-    error = sw_cuda_begin_launch(queue);
+    error = sw_cuda_begin_launch(queue, batch->count);
     if (error == cudaSuccess) {
         error = sw_cuda_write<BITS>(queue, batch, &typed, mix.upserts, mix.deletes);
     }

@@ -135,21 +135,27 @@ template <int BITS> static cudaError_t sort_bytes_of(uint32_t n, size_t *bytes)
     return error;
 }
 
-template <int BITS> static struct sw_cuda_scratch_area *area_of(const struct sw_cuda_table *table)
+/* Returns the area of this width among those of the launches alone, or of a lane. */
+template <int BITS>
+static struct sw_cuda_scratch_area *area_of(const struct sw_cuda_table *table,
+                                            struct sw_cuda_lane *lane)
 {
-    return &table->launcher->areas[BITS == 64 ? 0 : 1];
+    return &(lane != NULL ? lane->areas : table->launcher->areas)[BITS == 64 ? 0 : 1];
 }
 
-/* Replaces the memory of the area. Under the turn, when no launch runs. */
-template <int BITS> static cudaError_t enlarge(struct sw_cuda_table *table, uint32_t n)
+/* Replaces the memory of the area. Under its turn, when no launch uses it. */
+template <int BITS>
+static cudaError_t enlarge(struct sw_cuda_table *table, struct sw_cuda_scratch_area *area,
+                           uint32_t n)
 {
-    struct sw_cuda_scratch_area *area = area_of<BITS>(table);
     struct sw_cuda_scratch<BITS> scratch;
     size_t sort_bytes = 0;
     void *memory = NULL;
     cudaError_t error = sort_bytes_of<BITS>(n, &sort_bytes);
     const size_t bytes = cut_scratch<BITS>(&scratch, NULL, n, sort_bytes);
-    table->scratch_need = bytes;
+    if (area == area_of<BITS>(table, NULL)) {
+        table->scratch_need = bytes;
+    }
     if (error == cudaSuccess) {
         error = cudaMalloc(&memory, bytes);
     }
@@ -167,40 +173,82 @@ template <int BITS> static cudaError_t enlarge(struct sw_cuda_table *table, uint
     area->memory = memory;
     area->operations = n;
     area->sort_bytes = sort_bytes;
-    area->version++;
+    area->version = 1 + __atomic_fetch_add(&table->launcher->versions, 1, __ATOMIC_RELAXED);
     __atomic_store_n(&area->bytes, bytes, __ATOMIC_RELAXED);
     return cudaSuccess;
 }
 
 template <int BITS> cudaError_t sw_cuda_reserve_scratch(struct sw_cuda_table *table, uint32_t n)
 {
-    struct sw_cuda_scratch_area *area = area_of<BITS>(table);
+    struct sw_cuda_scratch_area *area = area_of<BITS>(table, NULL);
     cudaError_t error = sw_cuda_turn_take(table->launcher);
     if (error == cudaSuccess && area->operations < n) {
-        error = enlarge<BITS>(table, n);
+        error = enlarge<BITS>(table, area, n);
     }
     sw_cuda_turn_return(table->launcher);
     return error;
 }
 
-template <int BITS> void sw_cuda_use_scratch(struct sw_cuda_table *table)
+/* Makes the lane's area fit a launch on it. Waits for the lane if the area must be replaced: its
+ * size doubles, so that happens a few times. */
+template <int BITS>
+static cudaError_t reserve_in_lane(struct sw_cuda_table *table, struct sw_cuda_lane *lane,
+                                   uint32_t operations)
 {
-    const struct sw_cuda_scratch_area *area = area_of<BITS>(table);
+    struct sw_cuda_scratch_area *area = area_of<BITS>(table, lane);
+    uint32_t room = SW_CUDA_LANE_LEAST;
+    while (room < operations) {
+        room *= 2;
+    }
+    if (area->operations >= room) {
+        return cudaSuccess;
+    }
+    const cudaError_t error = cudaEventSynchronize(lane->done);
+    return error == cudaSuccess ? enlarge<BITS>(table, area, room) : error;
+}
+
+template <int BITS> static void use_area(struct sw_cuda_table *table, struct sw_cuda_lane *lane)
+{
+    const struct sw_cuda_scratch_area *area = area_of<BITS>(table, lane);
+    struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
+    device->cooperative_max =
+        lane != NULL ? device->multiprocessors / SW_CUDA_LANES_MAX : UINT32_MAX;
     if (table->scratch_version != area->version) {
         table->scratch_version = area->version;
-        struct sw_cuda_scratch<BITS> *scratch = &sw_cuda_device_of<BITS>(table)->scratch;
-        (void)cut_scratch<BITS>(scratch, area->memory, area->operations, area->sort_bytes);
+        (void)cut_scratch<BITS>(&device->scratch, area->memory, area->operations, area->sort_bytes);
         if (table->config.stash_slots != 0) {
-            scratch->leftovers = NULL;
+            device->scratch.leftovers = NULL;
         }
     }
 }
 
-cudaError_t sw_cuda_begin_launch(struct sw_cuda_queue *queue)
+template <int BITS> void sw_cuda_use_scratch(struct sw_cuda_table *table)
 {
-    const cudaError_t error = sw_cuda_turn_begin(queue);
-    SW_BY_BITS(queue->table->slot_bits, sw_cuda_use_scratch, queue->table);
+    use_area<BITS>(table, NULL);
+}
+
+/* If there is no memory for the scratch of a lane, the launch runs alone. */
+template <int BITS>
+static cudaError_t begin_launch(struct sw_cuda_queue *queue, uint32_t operations)
+{
+    struct sw_cuda_table *table = queue->table;
+    cudaError_t error = sw_cuda_turn_begin(queue, operations);
+    if (error == cudaSuccess && queue->lane != NULL &&
+        reserve_in_lane<BITS>(table, queue->lane, operations) != cudaSuccess) {
+        (void)cudaGetLastError(); /* clears the error, so that the launch does not report it */
+        error = sw_cuda_turn_end(queue, cudaSuccess);
+        const cudaError_t begun = sw_cuda_turn_begin(queue, UINT32_MAX);
+        error = error == cudaSuccess ? begun : error;
+    }
+    use_area<BITS>(table, queue->lane);
     return error;
+}
+
+cudaError_t sw_cuda_begin_launch(struct sw_cuda_queue *queue, uint32_t operations)
+{
+    const bool is_alone = sw_cuda_has_rows(queue->table); /* row_repeats.cu needs all its blocks */
+    return SW_BY_BITS(queue->table->slot_bits, begin_launch, queue,
+                      is_alone ? UINT32_MAX : operations);
 }
 
 #define INSTANTIATE(BITS, ...)                                                            \

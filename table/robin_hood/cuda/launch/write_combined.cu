@@ -20,6 +20,15 @@ static struct sw_cuda_mix mix_of_all(const struct sw_combined_launch *combined, 
     return all;
 }
 
+static uint32_t operations_of(const struct sw_combined_launch *combined)
+{
+    uint32_t operations = 0;
+    for (uint32_t p = 0; p < combined->count; p++) {
+        operations += combined->parts[p]->count;
+    }
+    return operations;
+}
+
 /* Enqueues the combined launch. Before that, grows the table if it must grow. */
 static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_combined_launch *combined,
                            struct sw_cuda_mix mix, uint64_t ticket)
@@ -29,7 +38,7 @@ static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_combined_launc
                        sw_expiry_sets_or_removes(combined->parts[0]);
     cudaError_t error = mix.removes && !timed ? cudaSuccess : sw_cuda_close_holes(queue);
     if (error == cudaSuccess && timed) {
-        error = sw_cuda_begin_launch(queue);
+        error = sw_cuda_begin_launch(queue, UINT32_MAX);
         if (error == cudaSuccess) {
             error = sw_cuda_write_timed(queue, combined, mix, ticket);
         }
@@ -44,7 +53,7 @@ static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_combined_launc
     if (error != cudaSuccess) {
         return error;
     }
-    error = sw_cuda_begin_launch(queue);
+    error = sw_cuda_begin_launch(queue, operations_of(combined));
     if (error == cudaSuccess) {
         error = SW_BY_BITS(table->slot_bits, sw_cuda_enqueue_combined, queue, &table->combined,
                            combined, mix, ticket, sw_cuda_record_of(queue, ticket));

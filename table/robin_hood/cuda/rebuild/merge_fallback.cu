@@ -77,6 +77,7 @@ cudaError_t sw_cuda_launch_merge_fallback(const struct sw_cuda_device<BITS> *dev
         return error;
     }
     blocks = blocks < SW_CUDA_REST_BLOCKS_MAX ? blocks : SW_CUDA_REST_BLOCKS_MAX;
+    blocks = sw_cuda_cooperative_grid(device, blocks);
     return cudaLaunchCooperativeKernel((const void *)merge_fallback_kernel<BITS>, dim3(blocks),
                                        dim3(OVERFULL_THREADS), arguments, 0, stream);
 }

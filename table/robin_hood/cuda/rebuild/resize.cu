@@ -388,7 +388,7 @@ cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more, uint64_
     }
     pthread_mutex_unlock(&table->growth);
     if (had_turn) {
-        const cudaError_t begun = sw_cuda_begin_launch(queue);
+        const cudaError_t begun = sw_cuda_begin_launch(queue, UINT32_MAX);
         error = error == cudaSuccess ? begun : error;
     }
     return error;

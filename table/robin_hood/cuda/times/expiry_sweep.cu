@@ -104,7 +104,7 @@ static cudaError_t sweep(struct sw_cuda_queue *queue, struct sw_batch *batch, ui
 /* Removals are write launches: runs them in one turn. */
 template <typename SWEEP> static cudaError_t with_turn(struct sw_cuda_queue *queue, SWEEP run)
 {
-    cudaError_t error = sw_cuda_begin_launch(queue);
+    cudaError_t error = sw_cuda_begin_launch(queue, UINT32_MAX);
     if (error == cudaSuccess) {
         error = run();
     }

@@ -282,6 +282,7 @@ cudaError_t sw_cuda_launch_groups(const struct sw_cuda_device<BITS> *device,
         return error;
     }
     blocks = blocks < ADMIT_BLOCKS_MAX ? blocks : ADMIT_BLOCKS_MAX;
+    blocks = sw_cuda_cooperative_grid(device, blocks);
     return cudaLaunchCooperativeKernel((const void *)groups_kernel<BITS>, dim3(blocks),
                                        dim3(ADMIT_BLOCK), arguments, 0, stream);
 }

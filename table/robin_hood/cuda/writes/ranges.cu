@@ -469,7 +469,8 @@ cudaError_t sw_cuda_launch_ranges(const struct sw_cuda_device<BITS> *device,
     if (error != cudaSuccess) {
         return error;
     }
-    return cudaLaunchCooperativeKernel((const void *)rest_kernel<BITS>, dim3(device->rest_blocks),
+    return cudaLaunchCooperativeKernel((const void *)rest_kernel<BITS>,
+                                       dim3(sw_cuda_cooperative_grid(device, device->rest_blocks)),
                                        dim3(OVERFULL_THREADS), arguments, 0, stream);
 }
 
