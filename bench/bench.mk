@@ -130,21 +130,33 @@ bench-timing:
 	@echo "make $@ needs nvcc, which was not found: install the CUDA toolkit, or set NVCC=/path/to/nvcc" >&2; exit 1
 endif
 
-# --- all that bench/run runs ------------------------------------------------------------------------
+# --- the memory bandwidth study (bench/memory_bandwidth/README.md), all that bench/run runs ----------
 # BENCH_ARGS: of bench/run. The peers of the studies are built in if their folders are given.
 BENCH_ARGS ?= --all
-.PHONY: bench
-bench: bench-timing bench-cuckoo bench-cache bench-rows ## build and run the studies on a GPU: make bench BENCH_ARGS="--all --quick"
+.PHONY: bench bench-memory-bandwidth
+bench: bench-timing bench-memory-bandwidth bench-cuckoo bench-cache bench-rows ## build and run the studies on a GPU: make bench BENCH_ARGS="--all --quick"
 	@bench/run --build $(BUILD) $(BENCH_ARGS)
 
-# Into the bundle: bench/run, and what it plots with.
 ifneq ($(NVCC),)
+MEMORY_BANDWIDTH_OBJ := $(call obj,$(wildcard bench/memory_bandwidth/*.c)) \
+  $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/memory_bandwidth/*.cu)) $(BUILD)/libstudy.a
+
+bench-memory-bandwidth: $(BUILD)/memory_bandwidth ## build the memory bandwidth study on a GPU: build/memory_bandwidth --help
+$(BUILD)/memory_bandwidth: $(MEMORY_BANDWIDTH_OBJ) $(BUILD)/libtable.a
+	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
+
+# Into the bundle, with bench/run and what it plots with.
+$(BUNDLE)/memory_bandwidth: $(MEMORY_BANDWIDTH_OBJ) $(BUILD)/libtable.a
+$(BUNDLE)/memory_bandwidth: BUNDLE_LIBS = $(CUDA_LIBS) -lm
 .PHONY: bundle-run
 bundle-run:
 	@mkdir -p $(BUNDLE)/plot
 	cp bench/run $(BUNDLE)/
 	for plot in $(wildcard bench/*/plot.gp); do cp $$plot $(BUNDLE)/plot/$$(basename $$(dirname $$plot)).gp || exit 1; done
-bundle-files: bundle-run
+bundle-files: $(BUNDLE)/memory_bandwidth bundle-run
+else
+bench-memory-bandwidth:
+	@echo "make $@ needs nvcc, which was not found: install the CUDA toolkit, or set NVCC=/path/to/nvcc" >&2; exit 1
 endif
 
 # --- the cuckoo study (bench/cuckoo/README.md) ---------------------------------------------------

@@ -361,3 +361,16 @@ bool sw_study_access_run(struct sw_study_memory *memory, uint32_t shape,
                                : timed->operations * way->shape.line_bytes * (swaps_words ? 2 : 1);
     return true;
 }
+
+bool sw_study_l2_fetch(uint32_t bytes, uint32_t *granted)
+{
+    size_t limit = 0;
+    if ((bytes != 0 && !sw_study_ok(cudaDeviceSetLimit(cudaLimitMaxL2FetchGranularity, bytes),
+                                    "bytes a fetch into L2")) ||
+        !sw_study_ok(cudaDeviceGetLimit(&limit, cudaLimitMaxL2FetchGranularity),
+                     "bytes a fetch into L2")) {
+        return false;
+    }
+    *granted = (uint32_t)limit;
+    return true;
+}

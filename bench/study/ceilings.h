@@ -71,6 +71,10 @@ struct sw_study_timed {
 bool sw_study_access_run(struct sw_study_memory *memory, uint32_t shape,
                          struct sw_study_timed *timed);
 
+/* Requests `bytes` for each fetch into L2 (a hint to the device). *granted is the device's value.
+ * bytes 0 only queries it. */
+bool sw_study_l2_fetch(uint32_t bytes, uint32_t *granted);
+
 #ifdef __cplusplus
 }
 #endif

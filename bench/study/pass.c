@@ -30,6 +30,8 @@ static void prepare(const struct sw_study_pass *pass, uint64_t number, struct sw
     batch->values = at(pass->values, first * pass->key_bytes);
     batch->previous = (void *)at(pass->previous, first * pass->key_bytes);
     batch->found = pass->found == NULL ? NULL : pass->found + first / 64;
+    batch->leftover_keys = (void *)at(pass->leftover_keys, first * pass->key_bytes);
+    batch->leftover_values = (void *)at(pass->leftover_values, first * pass->key_bytes);
 }
 
 static void sum_counters(struct sw_counters *sum, const struct sw_counters *counters)
@@ -131,6 +133,9 @@ int sw_study_pass_run(struct sw_queue *queue, const struct sw_study_pass *pass,
             struct sw_batch *batch = &batches[completed % IN_FLIGHT];
             int done = wait_for(queue, batch);
             sum_counters(&out->counters, &batch->counters);
+            if (pass->leftovers != NULL) {
+                pass->leftovers[completed] = batch->leftover_count;
+            }
             status = status == SW_OK ? done : status;
             completed++;
         }

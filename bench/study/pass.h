@@ -18,6 +18,10 @@ struct sw_study_pass {
     const void *values;
     void *previous;
     uint64_t *found;
+    void *leftover_keys; /* tables without a stash: the entries of a batch begin at the index of its
+                            first operation */
+    void *leftover_values;
+    uint32_t *leftovers; /* out, host memory: entries handed back by each batch; or NULL */
     uint64_t count;
     uint32_t batch_ops; /* a multiple of 64, so that no two batches share a word of `found` */
 };

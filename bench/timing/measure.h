@@ -26,8 +26,8 @@ bool sw_timing_measure_delete(struct sw_timing_study *study, uint32_t configurat
 bool sw_timing_measure_insert_batch(struct sw_timing_study *study, uint32_t configuration);
 bool sw_timing_measure_beside(struct sw_timing_study *study, const char *operation);
 
-/* Copies, gathers and compare-and-swaps (bench/study/ceilings.h) in every shape, at each width over
- * the number of bytes of the table's slots. */
+/* Copies and gathers (bench/study/ceilings.h), at each width over the number of bytes of the
+ * table's slots. */
 bool sw_timing_measure_ceilings(const struct sw_timing_options *options,
                                 struct sw_timing_report *report);
 

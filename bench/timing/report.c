@@ -17,8 +17,7 @@ static const struct sw_study_file files[] = {
     {offsetof(struct sw_timing_report, insert), "insert.csv", REP_HEADER},
     {offsetof(struct sw_timing_report, get), "get.csv", REP_HEADER},
     {offsetof(struct sw_timing_report, ceilings), "ceilings.csv",
-     "study,library,operation,slot_bits,lines_per_thread,lanes_per_line,rep,bytes,operations,time_"
-     "ms\n"},
+     "study,library,operation,slot_bits,rep,bytes,operations,time_ms\n"},
     {offsetof(struct sw_timing_report, summary), "summary.csv", SW_STUDY_SUMMARY_HEADER},
     {offsetof(struct sw_timing_report, run_info), "run_info.txt", ""},
     {0, NULL, NULL},
@@ -79,16 +78,12 @@ void sw_timing_report_rep(struct sw_timing_report *report, const struct sw_timin
 }
 
 void sw_timing_report_ceiling(struct sw_timing_report *report,
-                              const struct sw_timing_subject *subject,
-                              const struct sw_study_shape *shape, uint32_t number,
-                              const struct sw_study_timed *timed)
+                              const struct sw_timing_subject *subject, uint32_t number,
+                              uint64_t bytes, uint64_t operations, double seconds)
 {
-    fprintf(report->ceilings,
-            "timing,%s,%s,%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64
-            ",%.6f\n",
-            subject->library, subject->operation, subject->slot_bits, shape->lines_per_thread,
-            shape->lanes_per_line, number, timed->dram_bytes, timed->operations,
-            timed->seconds * 1e3);
+    fprintf(report->ceilings, "timing,%s,%s,%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%.6f\n",
+            subject->library, subject->operation, subject->slot_bits, number, bytes, operations,
+            seconds * 1e3);
 }
 
 void sw_timing_report_summary(struct sw_timing_report *report,

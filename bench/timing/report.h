@@ -13,7 +13,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "bench/study/ceilings.h"
 #include "bench/study/report.h"
 #include "bench/study/span.h"
 
@@ -65,9 +64,8 @@ bool sw_timing_report_close(struct sw_timing_report *report);
 void sw_timing_report_rep(struct sw_timing_report *report, const struct sw_timing_subject *subject,
                           const struct sw_timing_rep *rep);
 void sw_timing_report_ceiling(struct sw_timing_report *report,
-                              const struct sw_timing_subject *subject,
-                              const struct sw_study_shape *shape, uint32_t number,
-                              const struct sw_study_timed *timed);
+                              const struct sw_timing_subject *subject, uint32_t number,
+                              uint64_t bytes, uint64_t operations, double seconds);
 /* A value that is NAN says that the library does not have the metric. */
 void sw_timing_report_summary(struct sw_timing_report *report,
                               const struct sw_timing_subject *subject, const char *metric,

@@ -216,10 +216,10 @@ static bool sherwood_insert_and_update(void *table, const void *fresh, const voi
     return done;
 }
 
-const struct sw_op_counters *sw_timing_sherwood_gets(const void *table)
+uint64_t sw_timing_sherwood_hits(const void *table)
 {
     const struct sherwood *self = table;
-    return &self->counters.by_class[SW_CLASS_GET];
+    return self->counters.by_class[SW_CLASS_GET].hits;
 }
 
 struct sw_table *sw_timing_sherwood_table(void *table)

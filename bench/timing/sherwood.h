@@ -33,8 +33,8 @@ void sw_timing_sherwood_describe(void *table, FILE *out);
 /* Reads every slot of the filled table, counts the entries, and checks the table's invariants. */
 bool sw_timing_sherwood_audit(struct sw_timing_study *study);
 
-/* Returns what the last get counted; valid until the next call. */
-const struct sw_op_counters *sw_timing_sherwood_gets(const void *table);
+/* Returns the hits that the last get counted. */
+uint64_t sw_timing_sherwood_hits(const void *table);
 
 /* Measures the operations below that are requested. The study's table is closed. Returns as
  * measure.h says. */

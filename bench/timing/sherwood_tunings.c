@@ -63,7 +63,7 @@ static bool ask_side(struct side *side, enum sw_timing_operation operation)
     rep.has_check = true;
     rep.missed = check.unfound;
     rep.wrong = check.wrong;
-    uint64_t hits = sw_timing_sherwood_gets(study->table)->hits;
+    uint64_t hits = sw_timing_sherwood_hits(study->table);
     if (!side->tuning.without_probe_counts && hits != check.present - check.unfound) {
         fprintf(stderr, "timing: sherwood counted %" PRIu64 " hits of %" PRIu64 " found\n", hits,
                 check.present - check.unfound);
@@ -86,16 +86,6 @@ static bool ask_sides(struct side *sides, enum sw_timing_operation operation)
         }
     }
     return true;
-}
-
-/* Reports the buckets that the last get read for a key. The keys, the answers and the hints are not
- * among them. */
-static void report_probes(struct side *side)
-{
-    const struct sw_timing_study *study = &side->study;
-    double probes = (double)sw_timing_sherwood_gets(study->table)->probes / (double)study->count;
-    sw_timing_report_summary(study->report, &side->series.subject, "probes_per_operation", probes,
-                             "buckets");
 }
 
 /* Reports by how many percent one side is faster, in its own row. */
@@ -132,7 +122,6 @@ static bool compare(struct sw_timing_study *study, struct side *sides,
             sw_timing_study_end(&sides[s].study, &sides[s].series);
         }
         if (done) {
-            report_probes(&sides[0]);
             report_gain(study, sides, operation == SW_TIMING_COUNTERS ? 1 : 0,
                         operation == SW_TIMING_COUNTERS ? "counters_cost" : "hints_gain");
         }

@@ -82,10 +82,10 @@ CACHES = "sherwood_memory,sherwood_throughput"
 @case
 def help_text():
     """run without a flag or with --help lists the flags, and runs nothing"""
-    with Folder("timing", "rows") as folder:
+    with Folder("timing", "memory_bandwidth") as folder:
         text = folder.run(folders=False)
         equal(folder.run("--help", folders=False), text, "with --help")
-        for flag in ("--timing", "--cuco", "--cuco-dh",
+        for flag in ("--timing", "--memory-bandwidth", "--cuco", "--cuco-dh",
                      "--bght", "--gpurhh", "--cuckoo", "--cache", "--rows", "--hkv", "--all", "--quick", "--output",
                      "--build"):
             check(f"  {flag} " in text, f"{flag} is missing from {text}")
@@ -97,18 +97,20 @@ def help_text():
 def everything():
     """--all runs every study, with every library, each once"""
     libraries = f"{EVERYTHING},{CACHES},hkv,hkv_memory".replace(",", " ")
-    with Folder("timing", "cuckoo", "cache", "rows",
+    with Folder("timing", "memory_bandwidth", "cuckoo", "cache", "rows",
                 libraries=libraries) as folder:
         text = folder.run("--all", "--timing", "--cuco", "--cache")
         equal(folder.calls(), [call("timing", folder, *COMMIT, "--libraries", EVERYTHING),
+                               call("memory_bandwidth", folder, *COMMIT),
                                call("cuckoo", folder, *COMMIT),
                                call("cache", folder, *COMMIT, "--libraries",
                                     f"{CACHES},hkv,hkv_memory"),
                                call("rows", folder, *COMMIT)])
         check("notice: there are no plots: gnuplot is not installed" in text, text)
         equal(text.count("notice"), 1, text)
-        for line in ("study 1 of 4: timing, ", "study 2 of 4: cuckoo, ", "study 3 of 4: cache, ",
-                     "study 4 of 4: rows, ", "4 of 4 studies ran"):
+        for line in ("study 1 of 5: timing, ", "study 2 of 5: memory_bandwidth, ",
+                     "study 3 of 5: cuckoo, ", "study 4 of 5: cache, ", "study 5 of 5: rows, ",
+                     "5 of 5 studies ran"):
             check(line in text, f"{line} is missing from {text}")
 
 
@@ -128,9 +130,10 @@ def selections():
              [("timing", "--libraries", "sherwood"),
               ("cache", "--libraries", f"hkv,hkv_memory,{CACHES}")]),
             (["--cuckoo"], [("cuckoo",)]),
-            (["--rows"], [("rows",)])):
+            (["--rows"], [("rows",)]),
+            (["--memory-bandwidth"], [("memory_bandwidth",)])):
         for quick in ([], ["--quick"]):
-            with Folder("timing", "cuckoo", "cache", "rows",
+            with Folder("timing", "memory_bandwidth", "cuckoo", "cache", "rows",
                 libraries=libraries) as folder:
                 folder.run(*flags, *quick)
                 equal(folder.calls(), [call(study, folder, *quick, *COMMIT, *options)
@@ -140,16 +143,16 @@ def selections():
 @case
 def files():
     """a run writes the results, run_info.txt, and a transcript with the output of the studies"""
-    with Folder("timing", "rows") as folder:
-        text = folder.run("--timing", "--rows")
+    with Folder("timing", "memory_bandwidth") as folder:
+        text = folder.run("--timing", "--memory-bandwidth")
         out = folder.path / "out"
         equal((out / "benchmark.log").read_text(), text, "the transcript")
         check("to stdout\n" in text and "to stderr\n" in text, text)
-        for name in ("timing/summary.csv", "rows/summary.csv"):
+        for name in ("timing/summary.csv", "memory_bandwidth/summary.csv"):
             check((out / name).exists(), f"{name} is missing")
         info = (out / "run_info.txt").read_text()
         for line in ("commit: c0ffee", "timing, libraries: sherwood", "timing: exit status 0 after",
-                     "rows: exit status 0 after", "command: "):
+                     "memory_bandwidth: exit status 0 after", "command: "):
             check(line in info, f"{line} is missing from {info}")
         folder.run("--timing", "--build", folder.build, folders=False)
         check(list(folder.path.glob("output/*/timing/summary.csv")), "no output/<time>/timing")
@@ -165,13 +168,13 @@ def missing():
                                   ("bght_b8", "BGHT"), ("bght_b16", "BGHT")):
             check(f"notice: {library} is skipped: " in text and
                   f"make bench-timing {variable}=/path/to/include" in text, text)
-        for study in ("cuckoo", "cache", "rows"):
+        for study in ("memory_bandwidth", "cuckoo", "cache", "rows"):
             check(f"notice: {study} is skipped: " in text and
-                  f"make bench-{study}" in text, text)
+                  f"make bench-{study.replace('_', '-')}" in text, text)
         check("study 1 of 1: timing" in text, text)
-    with Folder("timing", "rows") as folder:
-        text = folder.run("--gpurhh", "--rows")
-        equal(folder.calls(), [call("rows", folder, *COMMIT)])
+    with Folder("timing", "memory_bandwidth") as folder:
+        text = folder.run("--gpurhh", "--memory-bandwidth")
+        equal(folder.calls(), [call("memory_bandwidth", folder, *COMMIT)])
         check("notice: timing is skipped: none of the libraries" in text, text)
     with Folder("cache", libraries=CACHES.replace(",", " ")) as folder:
         text = folder.run("--cache", "--hkv")
@@ -184,22 +187,22 @@ def missing():
 @case
 def failures():
     """a study that fails makes the exit status 1, and the next one still runs"""
-    with Folder("timing", "rows", status=3) as folder:
-        text = folder.run("--timing", "--rows", rc=1)
+    with Folder("timing", "memory_bandwidth", status=3) as folder:
+        text = folder.run("--timing", "--memory-bandwidth", rc=1)
         equal(len(folder.calls()), 2)
         check("timing FAILED with status 3" in text and
-              "FAILED: timing rows" in text and
-              "2 of 4 studies ran, 2 failed" in text, text)
-    with Folder("timing", "rows", list_status=1) as folder:
+              "FAILED: timing memory_bandwidth" in text and
+              "2 of 5 studies ran, 2 failed" in text, text)
+    with Folder("timing", "memory_bandwidth", list_status=1) as folder:
         text = folder.run("--all", rc=1)
-        equal(folder.calls(), [call("rows", folder, *COMMIT)])
+        equal(folder.calls(), [call("memory_bandwidth", folder, *COMMIT)])
         check("--list-libraries failed" in text and "FAILED: timing" in text, text)
 
 
 @case
 def wrong_command_lines():
     """run refuses an unknown argument before it starts a study"""
-    with Folder("timing", "rows") as folder:
+    with Folder("timing", "memory_bandwidth") as folder:
         for arguments in (["--hkvs"], ["--all", "timing"], ["--quick"], ["--all", "--output"],
                           ["--all", "--build", ""]):
             text = folder.run(*arguments, rc=2, folders=False)
@@ -211,7 +214,7 @@ def wrong_command_lines():
 @case
 def bundle():
     """in a bundle the programs lie beside the script, the plot scripts in plot/"""
-    with Folder("timing", "rows") as folder:
+    with Folder("timing", "memory_bandwidth") as folder:
         folder.script = folder.build / "run"
         shutil.copy(SCRIPT, folder.script)
         (folder.build / "plot").mkdir()
@@ -219,7 +222,7 @@ def bundle():
         gnuplot = folder.bin / "gnuplot"
         gnuplot.write_text(f'#!/bin/sh\necho "$PWD $1" >>{folder.path}/plots\n')
         gnuplot.chmod(0o755)
-        folder.run("--timing", "--rows", "--output", "out", folders=False)
+        folder.run("--timing", "--memory-bandwidth", "--output", "out", folders=False)
         equal(len(folder.calls()), 2)
         equal((folder.path / "plots").read_text(),
               f"{folder.path}/out/timing {folder.build}/plot/timing.gp\n")
@@ -228,14 +231,14 @@ def bundle():
 @case
 def plots():
     """each study that ran is plotted in its folder; a gnuplot that fails is a notice"""
-    with Folder("rows") as folder:
+    with Folder("memory_bandwidth") as folder:
         gnuplot = folder.bin / "gnuplot"
         gnuplot.write_text(f'#!/bin/sh\necho "$PWD $1" >>{folder.path}/plots\nexit 1\n')
         gnuplot.chmod(0o755)
-        text = folder.run("--rows")
-        check("notice: rows is not plotted: gnuplot failed" in text, text)
+        text = folder.run("--memory-bandwidth")
+        check("notice: memory_bandwidth is not plotted: gnuplot failed" in text, text)
         equal((folder.path / "plots").read_text(),
-              f"{folder.path}/out/rows {ROOT}/bench/rows/plot.gp\n")
+              f"{folder.path}/out/memory_bandwidth {ROOT}/bench/memory_bandwidth/plot.gp\n")
 
 
 @case
