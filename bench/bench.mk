@@ -163,14 +163,15 @@ endif
 # Without nvcc it has the CPU backend only.
 CUCKOO_BENCH_OBJ := $(call obj,$(filter-out %/main.c %/device_absent.c,$(wildcard bench/cuckoo/*.c)))
 ifneq ($(NVCC),)
-CUCKOO_BENCH_OBJ += $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/cuckoo/*.cu))
+CUCKOO_BENCH_OBJ += $(CUCKOO_PEER_OBJ) \
+  $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard bench/cuckoo/*.cu))
 else
 CUCKOO_BENCH_OBJ += $(call obj,bench/cuckoo/device_absent.c)
 endif
 CUCKOO_BENCH_OBJ += $(BUILD)/libstudy.a
 
 .PHONY: bench-cuckoo
-bench-cuckoo: $(BUILD)/cuckoo ## build the cuckoo study: build/cuckoo --help
+bench-cuckoo: cuckoo-peers-notice $(BUILD)/cuckoo ## build the cuckoo study: build/cuckoo --help
 $(BUILD)/cuckoo: $(call obj,bench/cuckoo/main.c) $(CUCKOO_BENCH_OBJ) $(BUILD)/libtable.a
 	$(CC) $(REAL_LDFLAGS) -o $@ $^ $(CUDA_LIBS) -lm
 ifneq ($(NVCC),)

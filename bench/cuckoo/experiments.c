@@ -10,13 +10,14 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static const uint32_t tables_list[] = {SW_CBENCH_CUCKOO2, SW_CBENCH_CUCKOO3, SW_CBENCH_ROBIN_HOOD};
+static const uint32_t tables_list[] = {SW_CBENCH_CUCKOO2, SW_CBENCH_CUCKOO3, SW_CBENCH_ROBIN_HOOD,
+                                       SW_CBENCH_BGHT_CHT, SW_CBENCH_BGHT_B16};
 
 /* Returns the chain bound of inserts of `keys` keys; 0: the table is not a cuckoo table. */
 static uint32_t bound_of(const struct sw_cbench_study *study, uint32_t table, uint64_t keys)
 {
     uint32_t bound = sw_cuckoo_chain_bound(study->options->bound, keys);
-    return sw_cbench_table_functions(table) == 0 ? 0 : bound;
+    return sw_cbench_library_of(table)->functions == 0 ? 0 : bound;
 }
 
 static struct sw_cbench_wanted wanted_of(const struct sw_cbench_study *study, uint32_t table,
@@ -51,7 +52,7 @@ static void experiment_of_calls(struct sw_cbench_study *study, uint32_t table,
         subject.load = (double)subject.keys / (double)subject.cells;
         measure(study, &subject, open);
     }
-    sw_cbench_table_close(open);
+    sw_cbench_study_table_close(open, &subject);
 }
 
 static void experiment_insert(struct sw_cbench_study *study, uint32_t table)
@@ -66,15 +67,15 @@ static void *filled_table(struct sw_cbench_study *study, const struct sw_cbench_
                           struct sw_cbench_subject *subject)
 {
     struct sw_cbench_inserted inserted = {0};
+    const struct sw_cbench_library *library = sw_cbench_library_of(wanted->table);
     void *open = sw_cbench_study_table(study, wanted, wanted->keys_max, subject);
     if (open == NULL) {
         return NULL;
     }
-    if (!sw_cbench_table_insert(open, study->keys, wanted->keys_max, &inserted) ||
-        inserted.left > 0) {
+    if (!library->insert(open, study->keys, wanted->keys_max, &inserted) || inserted.left > 0) {
         sw_cbench_report_none(study->report, subject, "the keys could not be stored");
         study->is_complete = false;
-        sw_cbench_table_close(open);
+        sw_cbench_study_table_close(open, subject);
         return NULL;
     }
     return open;
@@ -91,7 +92,7 @@ static void experiment_lookup(struct sw_cbench_study *study, uint32_t table)
         snprintf(subject.x, sizeof(subject.x), "%u", (unsigned)tenths);
         sw_cbench_measure_find(study, &subject, open, tenths);
     }
-    sw_cbench_table_close(open);
+    sw_cbench_study_table_close(open, &subject);
 }
 
 /* --- (1) and (2) in one call ---------------------------------------------------------------------
@@ -111,7 +112,7 @@ static void measure_table(struct sw_cbench_study *study, const struct sw_cbench_
     if (open != NULL) {
         sw_cbench_measure_insert(study, subject, open);
     }
-    sw_cbench_table_close(open);
+    sw_cbench_study_table_close(open, subject);
 }
 
 static uint64_t sized(const struct sw_cbench_study *study, double factor)
@@ -134,6 +135,9 @@ static void experiment_size(struct sw_cbench_study *study, uint32_t table)
 
 static void experiment_bound(struct sw_cbench_study *study, uint32_t table)
 {
+    if (sw_cbench_library_of(table)->is_peer) { /* a peer sets its own bound */
+        return;
+    }
     static const char *const bounds[] = {"0.2", "0.4", "0.6", "0.8", "1.0",  "1.2",
                                          "1.4", "1.6", "1.8", "2.0", "2.2",  "2.4",
                                          "3.6", "4.8", "7.2", "9.6", "14.4", "19.2"};

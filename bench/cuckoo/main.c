@@ -32,6 +32,19 @@ static void write_run_info(const struct sw_cbench_study *study, int argc, char *
             sw_cuckoo_chain_bound(options->bound, 1ULL << options->keys_log2), options->reps);
 }
 
+/* Writes a line for each peer's table in the run. */
+static void write_peers(const struct sw_cbench_study *study)
+{
+    for (uint32_t t = 0; t < SW_CBENCH_TABLES; t++) {
+        const struct sw_cbench_library *library = sw_cbench_library_of(t);
+        if (study->options->tables[t] && library->is_peer) {
+            fprintf(study->report->run_info,
+                    "%s: BGHT %s, one array with the same number of slots as Robin Hood\n",
+                    library->name, library->version);
+        }
+    }
+}
+
 static const struct sw_cbench_place *place_of(const struct sw_cbench_options *options)
 {
     const struct sw_cbench_place *place = options->on_host ? &sw_cbench_host : sw_cbench_device();
@@ -62,6 +75,7 @@ int main(int argc, char **argv)
         return 1;
     }
     write_run_info(&study, argc, argv);
+    write_peers(&study);
     if (sw_cbench_study_open(&study)) {
         sw_cbench_run(&study);
         sw_cbench_study_close(&study);

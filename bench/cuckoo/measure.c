@@ -12,6 +12,11 @@
 
 #define SOME_KEYS 4096
 
+static const struct sw_cbench_library *library_of(const struct sw_cbench_subject *subject)
+{
+    return sw_cbench_library_of(subject->table);
+}
+
 bool sw_cbench_study_open(struct sw_cbench_study *study)
 {
     uint64_t count = 1ULL << study->options->keys_log2;
@@ -42,23 +47,23 @@ void *sw_cbench_study_table(struct sw_cbench_study *study, const struct sw_cbenc
 {
     char reason[256] = "";
     struct sw_cbench_facts facts;
+    const struct sw_cbench_library *library = sw_cbench_library_of(wanted->table);
     subject->table = wanted->table;
-    subject->functions = sw_cbench_table_functions(wanted->table);
+    subject->functions = library->functions;
     subject->keys = stored;
-    snprintf(subject->library, sizeof(subject->library), "%s", sw_cbench_table_name(wanted->table));
-    if (!sw_cbench_table_takes(study->options, wanted, reason, sizeof(reason))) {
+    snprintf(subject->library, sizeof(subject->library), "%s", library->name);
+    if (library->takes != NULL && !library->takes(study->options, wanted, reason, sizeof(reason))) {
         sw_cbench_report_none(study->report, subject, reason);
         return NULL;
     }
-    void *table =
-        sw_cbench_table_open(study->options, study->place, wanted, reason, sizeof(reason));
+    void *table = library->open(study->options, study->place, wanted, reason, sizeof(reason));
     if (table == NULL) {
         fprintf(stderr, "cuckoo: %s: %s\n", subject->library, reason);
         sw_cbench_report_none(study->report, subject, reason);
         study->is_complete = false;
         return NULL;
     }
-    sw_cbench_table_facts(table, &facts);
+    library->facts(table, &facts);
     subject->cells = facts.cells;
     subject->slot_bits = facts.slot_bits;
     subject->bytes = facts.bytes;
@@ -66,7 +71,20 @@ void *sw_cbench_study_table(struct sw_cbench_study *study, const struct sw_cbenc
     return table;
 }
 
+void sw_cbench_study_table_close(void *table, const struct sw_cbench_subject *subject)
+{
+    if (table != NULL) {
+        library_of(subject)->close(table);
+    }
+}
+
 /* --- checks ----------------------------------------------------------------------------------- */
+
+static bool settle(struct sw_cbench_study *study, const struct sw_cbench_library *library,
+                   void *table, uint64_t count)
+{
+    return library->settle == NULL || library->settle(table, study->found, count);
+}
 
 /* Looks up the subject's keys in a new order each time; `misses` of the queries are absent keys. */
 static bool ask(struct sw_cbench_study *study, const struct sw_cbench_subject *subject, void *table,
@@ -74,8 +92,10 @@ static bool ask(struct sw_cbench_study *study, const struct sw_cbench_subject *s
 {
     struct sw_cbench_order order =
         sw_cbench_order(subject->keys, misses, misses + study->series.count, study->options->seed);
+    const struct sw_cbench_library *library = library_of(subject);
     return study->place->draw_queries(study->queries, &order) &&
-           sw_cbench_table_find(table, study->queries, study->found, subject->keys) &&
+           library->find(table, study->queries, study->found, subject->keys) &&
+           settle(study, library, table, subject->keys) &&
            study->place->judge(study->found, &order, verdict);
 }
 
@@ -98,6 +118,9 @@ static bool check_insert(struct sw_cbench_study *study, const struct sw_cbench_s
     bool asked = inserted->aside > 0 ? ask_some(study, subject, table, &stored)
                                      : ask(study, subject, table, 0, &stored) &&
                                            ask(study, subject, table, subject->keys, &absent);
+    if (library_of(subject)->is_peer) {
+        inserted->left = stored.missed; /* the table does not report it */
+    }
     rep->left = inserted->left + inserted->aside;
     rep->missed = stored.missed > inserted->left ? stored.missed - inserted->left
                                                  : inserted->left - stored.missed;
@@ -107,11 +130,12 @@ static bool check_insert(struct sw_cbench_study *study, const struct sw_cbench_s
 
 /* --- series ----------------------------------------------------------------------------------- */
 
-static void record_repetition(struct sw_cbench_study *study, const struct sw_cbench_rep *rep,
-                              bool is_warm_up)
+static void record_repetition(struct sw_cbench_study *study,
+                              const struct sw_cbench_subject *subject,
+                              const struct sw_cbench_rep *rep, bool is_warm_up)
 {
     bool is_right = rep->missed == 0 && rep->phantom == 0;
-    study->is_correct = study->is_correct && is_right;
+    study->is_correct = study->is_correct && (is_right || library_of(subject)->is_peer);
     if (!is_warm_up) {
         study->series.reps[study->series.count++] = *rep;
     }
@@ -143,18 +167,19 @@ static void end(struct sw_cbench_study *study, const struct sw_cbench_subject *s
 void sw_cbench_measure_insert(struct sw_cbench_study *study,
                               const struct sw_cbench_subject *subject, void *table)
 {
+    const struct sw_cbench_library *library = library_of(subject);
     bool done = true;
     memset(&study->series, 0, sizeof(study->series));
     for (uint32_t r = 0; r <= study->options->reps && done; r++) {
         struct sw_cbench_rep rep = {0};
         struct sw_cbench_inserted inserted = {0};
-        done = sw_cbench_table_clear(table);
+        done = library->clear(table);
         sw_study_span_begin(&rep.took);
-        done = done && sw_cbench_table_insert(table, study->keys, subject->keys, &inserted);
+        done = done && library->insert(table, study->keys, subject->keys, &inserted);
         sw_study_span_end(&rep.took);
         done = done && check_insert(study, subject, table, &inserted, &rep);
         if (done) {
-            record_repetition(study, &rep, r == 0);
+            record_repetition(study, subject, &rep, r == 0);
         }
     }
     end(study, subject, done);
@@ -163,6 +188,7 @@ void sw_cbench_measure_insert(struct sw_cbench_study *study,
 void sw_cbench_measure_find(struct sw_cbench_study *study, const struct sw_cbench_subject *subject,
                             void *table, uint32_t tenths)
 {
+    const struct sw_cbench_library *library = library_of(subject);
     bool done = true;
     struct sw_cbench_order order = sw_cbench_order(subject->keys, subject->keys * tenths / 10,
                                                    1000 + tenths, study->options->seed);
@@ -172,13 +198,14 @@ void sw_cbench_measure_find(struct sw_cbench_study *study, const struct sw_cbenc
         struct sw_cbench_rep rep = {0};
         struct sw_cbench_verdict verdict;
         sw_study_span_begin(&rep.took);
-        done = sw_cbench_table_find(table, study->queries, study->found, subject->keys);
+        done = library->find(table, study->queries, study->found, subject->keys);
         sw_study_span_end(&rep.took);
-        done = done && study->place->judge(study->found, &order, &verdict);
+        done = done && settle(study, library, table, subject->keys) &&
+               study->place->judge(study->found, &order, &verdict);
         if (done) {
             rep.missed = verdict.missed;
             rep.phantom = verdict.phantom;
-            record_repetition(study, &rep, r == 0);
+            record_repetition(study, subject, &rep, r == 0);
         }
     }
     end(study, subject, done);
@@ -187,6 +214,7 @@ void sw_cbench_measure_find(struct sw_cbench_study *study, const struct sw_cbenc
 void sw_cbench_measure_both(struct sw_cbench_study *study, const struct sw_cbench_subject *subject,
                             void *table)
 {
+    const struct sw_cbench_library *library = library_of(subject);
     bool done = true;
     struct sw_cbench_order order =
         sw_cbench_order(subject->keys, subject->keys / 2, 2000, study->options->seed);
@@ -195,18 +223,19 @@ void sw_cbench_measure_both(struct sw_cbench_study *study, const struct sw_cbenc
         struct sw_cbench_rep rep = {0};
         struct sw_cbench_inserted inserted = {0};
         struct sw_cbench_verdict verdict;
-        done = sw_cbench_table_clear(table) && study->place->draw_queries(study->queries, &order);
+        done = library->clear(table) && study->place->draw_queries(study->queries, &order);
         sw_study_span_begin(&rep.took);
-        done = done && sw_cbench_table_insert_and_find(table, study->keys, subject->keys, &inserted,
-                                                       study->queries, study->found, subject->keys);
+        done = done && library->insert_and_find(table, study->keys, subject->keys, &inserted,
+                                                study->queries, study->found, subject->keys);
         sw_study_span_end(&rep.took);
-        done = done && study->place->judge(study->found, &order, &verdict) &&
+        done = done && settle(study, library, table, subject->keys) &&
+               study->place->judge(study->found, &order, &verdict) &&
                check_insert(study, subject, table, &inserted, &rep);
         if (done) {
-            /* if the insert left keys over, the table did not run the look-ups */
+            /* if the insert left keys over, Sherwood's tables did not run the look-ups */
             rep.missed += rep.left == 0 ? verdict.missed : 0;
             rep.phantom += rep.left == 0 ? verdict.phantom : 0;
-            record_repetition(study, &rep, r == 0);
+            record_repetition(study, subject, &rep, r == 0);
         }
     }
     end(study, subject, done);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "bench/cuckoo/table.h"
+#include "bench/cuckoo/library.h"
 #include "bench/study/lists.h"
 
 #define FIELD(name) SW_STUDY_FIELD(struct sw_cbench_options, name)
@@ -30,8 +30,9 @@ static bool take_tables(void *context, const char *text, char *why, size_t why_s
     (void)why;
     (void)why_size;
     for (uint32_t t = 0; t < SW_CBENCH_TABLES; t++) {
-        if (sw_cbench_table_name(t) != NULL) {
-            names[count] = sw_cbench_table_name(t);
+        const struct sw_cbench_library *library = sw_cbench_library_of(t);
+        if (library != NULL) {
+            names[count] = library->name;
             tables[count++] = t;
         }
     }
@@ -47,7 +48,8 @@ static const struct sw_study_option rows[] = {
     {"experiments", SW_STUDY_NAMES, FIELD(experiments), .words = experiment_names,
      .about = experiment_abouts, .help = "experiments to run (all) of"},
     {"tables", SW_STUDY_OTHER, .take = take_tables, .usual = "all",
-     .help = "tables to measure: cuckoo2, cuckoo3, robin_hood"},
+     .help = "tables to measure: cuckoo2, cuckoo3, robin_hood, and peers' that\n"
+             "are built in: bght_cht, bght_b16"},
     SW_STUDY_BACKEND_ROW("where the tables lie"),
     SW_STUDY_DEVICE_ROW,
     {"keys-log2", SW_STUDY_U32, FIELD(keys_log2), .min = 4, .max = 28, .usual = "24", .quick = "20",

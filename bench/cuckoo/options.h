@@ -25,6 +25,8 @@ enum sw_cbench_table {
     SW_CBENCH_ROBIN_HOOD,
     SW_CBENCH_CUCKOO2 = 2,
     SW_CBENCH_CUCKOO3 = 3,
+    SW_CBENCH_BGHT_CHT, /* from here on: peers */
+    SW_CBENCH_BGHT_B16,
     SW_CBENCH_TABLES
 };
 

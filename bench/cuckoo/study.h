@@ -5,8 +5,8 @@
 #ifndef SHERWOOD_BENCH_CUCKOO_STUDY_H
 #define SHERWOOD_BENCH_CUCKOO_STUDY_H
 
+#include "bench/cuckoo/library.h"
 #include "bench/cuckoo/report.h"
-#include "bench/cuckoo/table.h"
 
 struct sw_cbench_study {
     const struct sw_cbench_options *options;
@@ -29,6 +29,7 @@ void sw_cbench_study_close(struct sw_cbench_study *study);
 /* Opens the wanted table and fills in the subject. NULL: the report says why. */
 void *sw_cbench_study_table(struct sw_cbench_study *study, const struct sw_cbench_wanted *wanted,
                             uint64_t stored, struct sw_cbench_subject *subject);
+void sw_cbench_study_table_close(void *table, const struct sw_cbench_subject *subject);
 
 /* Inserts S's first subject->keys keys into the cleared table, and checks each insert: it must find
  * every key that was not handed back. The same number of absent keys must not be found. */

@@ -9,6 +9,9 @@ const struct sw_timing_library *const sw_timing_peers[] = {
     &sw_timing_cuco_linear,
     &sw_timing_cuco_double,
 #endif
+#ifdef SW_PEER_WARPCORE
+    &sw_timing_warpcore,
+#endif
 #ifdef SW_PEER_BGHT
     &sw_timing_bght_b8,
     &sw_timing_bght_b16,

@@ -15,6 +15,7 @@ extern "C" {
  * given, so only the list may name the constants. */
 extern const struct sw_timing_library sw_timing_cuco_linear;
 extern const struct sw_timing_library sw_timing_cuco_double;
+extern const struct sw_timing_library sw_timing_warpcore;
 extern const struct sw_timing_library sw_timing_bght_b8;
 extern const struct sw_timing_library sw_timing_bght_b16;
 extern const struct sw_timing_library sw_timing_gpurhh;

@@ -75,7 +75,7 @@ def call(study, folder, *options):
 
 
 COMMIT = ("--commit", "c0ffee")
-EVERYTHING = "sherwood,cuco_linear,cuco_double,bght_b8,bght_b16,gpurhh"
+EVERYTHING = "sherwood,cuco_linear,cuco_double,warpcore,bght_b8,bght_b16,gpurhh"
 CACHES = "sherwood_memory,sherwood_throughput"
 
 
@@ -85,7 +85,7 @@ def help_text():
     with Folder("timing", "memory_bandwidth") as folder:
         text = folder.run(folders=False)
         equal(folder.run("--help", folders=False), text, "with --help")
-        for flag in ("--timing", "--memory-bandwidth", "--cuco", "--cuco-dh",
+        for flag in ("--timing", "--memory-bandwidth", "--cuco", "--cuco-dh", "--warpcore",
                      "--bght", "--gpurhh", "--cuckoo", "--cache", "--rows", "--hkv", "--all", "--quick", "--output",
                      "--build"):
             check(f"  {flag} " in text, f"{flag} is missing from {text}")
@@ -122,6 +122,7 @@ def selections():
             (["--timing"], [("timing", "--libraries", "sherwood")]),
             (["--cuco"], [("timing", "--libraries", "cuco_linear")]),
             (["--cuco-dh"], [("timing", "--libraries", "cuco_double")]),
+            (["--warpcore"], [("timing", "--libraries", "warpcore")]),
             (["--bght"], [("timing", "--libraries", "bght_b8,bght_b16")]),
             (["--gpurhh", "--timing"], [("timing", "--libraries", "gpurhh,sherwood")]),
             (["--cache"], [("cache", "--libraries", CACHES)]),
@@ -161,11 +162,11 @@ def files():
 @case
 def missing():
     """run skips a study or library that is not built, with a notice that names the make target"""
-    with Folder("timing", libraries="sherwood gpurhh") as folder:
+    with Folder("timing", libraries="sherwood warpcore") as folder:
         text = folder.run("--all")
-        equal(folder.calls(), [call("timing", folder, *COMMIT, "--libraries", "sherwood,gpurhh")])
+        equal(folder.calls(), [call("timing", folder, *COMMIT, "--libraries", "sherwood,warpcore")])
         for library, variable in (("cuco_linear", "CUCO"), ("cuco_double", "CUCO"),
-                                  ("bght_b8", "BGHT"), ("bght_b16", "BGHT")):
+                                  ("bght_b8", "BGHT"), ("bght_b16", "BGHT"), ("gpurhh", "GPURHH")):
             check(f"notice: {library} is skipped: " in text and
                   f"make bench-timing {variable}=/path/to/include" in text, text)
         for study in ("memory_bandwidth", "cuckoo", "cache", "rows"):

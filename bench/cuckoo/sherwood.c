@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * table.c - tables of table.h, u32 to u32, under test: the cuckoo engine with 2 or 3 functions,
+ * sherwood.c - tables of table.h, u32 to u32, under test: the cuckoo engine with 2 or 3 functions,
  * and the ordered Robin Hood table. A key is its own value.
  *
  * table.h asks for I/O memory; the study passes device memory. That works on the CUDA backend
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/cuckoo/table.h"
+#include "bench/cuckoo/library.h"
 #include "bench/study/pass.h"
 #include "table/cuckoo/engine.h"
 #include "table/table.h"
@@ -27,27 +27,9 @@ struct under_test {
     uint64_t keys_max;
 };
 
-const char *sw_cbench_table_name(uint32_t table)
-{
-    static const char *const names[SW_CBENCH_TABLES] = {
-        [SW_CBENCH_ROBIN_HOOD] = "robin_hood",
-        [SW_CBENCH_CUCKOO2] = "cuckoo2",
-        [SW_CBENCH_CUCKOO3] = "cuckoo3",
-    };
-    return names[table];
-}
-
-uint32_t sw_cbench_table_functions(uint32_t table)
-{
-    return table;
-}
-
-void sw_cbench_table_close(void *table)
+static void table_close(void *table)
 {
     struct under_test *self = table;
-    if (self == NULL) {
-        return;
-    }
     sw_queue_destroy(self->queue);
     sw_table_destroy(self->table);
     self->place->memory->free(self->leftovers);
@@ -58,7 +40,7 @@ void sw_cbench_table_close(void *table)
 static void choose(struct sw_table_config *config, const struct sw_cbench_options *options,
                    const struct sw_cbench_wanted *wanted)
 {
-    uint32_t functions = sw_cbench_table_functions(wanted->table);
+    uint32_t functions = sw_cbench_library_of(wanted->table)->functions;
     if (functions == 0) {
         config->capacity_slots = wanted->size;
         config->max_load = 1.0;
@@ -75,8 +57,8 @@ static void choose(struct sw_table_config *config, const struct sw_cbench_option
 
 /* Returns whether the table can hold the keys of one call below its highest load. Above it, the
  * cuckoo engine would run the operations of a batch one at a time. */
-bool sw_cbench_table_takes(const struct sw_cbench_options *options,
-                           const struct sw_cbench_wanted *wanted, char *reason, size_t reason_size)
+static bool table_takes(const struct sw_cbench_options *options,
+                        const struct sw_cbench_wanted *wanted, char *reason, size_t reason_size)
 {
     struct sw_table_config config;
     sw_table_config_init(&config);
@@ -87,9 +69,9 @@ bool sw_cbench_table_takes(const struct sw_cbench_options *options,
     return load <= config.max_load;
 }
 
-void *sw_cbench_table_open(const struct sw_cbench_options *options,
-                           const struct sw_cbench_place *place,
-                           const struct sw_cbench_wanted *wanted, char *reason, size_t reason_size)
+static void *table_open(const struct sw_cbench_options *options,
+                        const struct sw_cbench_place *place, const struct sw_cbench_wanted *wanted,
+                        char *reason, size_t reason_size)
 {
     struct sw_table_config config;
     struct under_test *self = calloc(1, sizeof(*self));
@@ -99,7 +81,7 @@ void *sw_cbench_table_open(const struct sw_cbench_options *options,
     }
     self->place = place;
     self->keys_max = wanted->keys_max;
-    self->name = sw_cbench_table_name(wanted->table);
+    self->name = sw_cbench_library_of(wanted->table)->name;
     sw_table_config_init(&config);
     config.backend = place == &sw_cbench_host ? SW_BACKEND_CPU : SW_BACKEND_CUDA;
     config.device = options->device;
@@ -117,7 +99,7 @@ void *sw_cbench_table_open(const struct sw_cbench_options *options,
         if (reason[0] == '\0') {
             snprintf(reason, reason_size, "not enough memory");
         }
-        sw_cbench_table_close(self);
+        table_close(self);
         return NULL;
     }
     return self;
@@ -131,7 +113,7 @@ static bool succeeded(const struct under_test *self, int status, const char *wha
     return status == SW_OK;
 }
 
-bool sw_cbench_table_clear(void *table)
+static bool table_clear(void *table)
 {
     struct under_test *self = table;
     struct sw_batch batch;
@@ -183,8 +165,8 @@ static bool note(struct under_test *self, int status, const struct sw_batch *set
     return succeeded(self, status, "insert");
 }
 
-bool sw_cbench_table_insert(void *table, const uint32_t *keys, uint64_t count,
-                            struct sw_cbench_inserted *inserted)
+static bool table_insert(void *table, const uint32_t *keys, uint64_t count,
+                         struct sw_cbench_inserted *inserted)
 {
     struct under_test *self = table;
     struct sw_batch set = set_of(self, keys, count);
@@ -192,7 +174,7 @@ bool sw_cbench_table_insert(void *table, const uint32_t *keys, uint64_t count,
     return note(self, status, &set, inserted);
 }
 
-bool sw_cbench_table_find(void *table, const uint32_t *keys, uint32_t *found, uint64_t count)
+static bool table_find(void *table, const uint32_t *keys, uint32_t *found, uint64_t count)
 {
     struct under_test *self = table;
     struct sw_batch batch = get_of(keys, found, count);
@@ -200,9 +182,9 @@ bool sw_cbench_table_find(void *table, const uint32_t *keys, uint32_t *found, ui
 }
 
 /* The look-up is submitted behind the insert, and waits for it on the device. */
-bool sw_cbench_table_insert_and_find(void *table, const uint32_t *keys, uint64_t count,
-                                     struct sw_cbench_inserted *inserted, const uint32_t *queries,
-                                     uint32_t *found, uint64_t query_count)
+static bool table_insert_and_find(void *table, const uint32_t *keys, uint64_t count,
+                                  struct sw_cbench_inserted *inserted, const uint32_t *queries,
+                                  uint32_t *found, uint64_t query_count)
 {
     struct under_test *self = table;
     struct sw_batch set = set_of(self, keys, count);
@@ -211,7 +193,7 @@ bool sw_cbench_table_insert_and_find(void *table, const uint32_t *keys, uint64_t
     return note(self, status, &set, inserted);
 }
 
-void sw_cbench_table_facts(void *table, struct sw_cbench_facts *facts)
+static void table_facts(void *table, struct sw_cbench_facts *facts)
 {
     struct under_test *self = table;
     struct sw_table_info info;
@@ -220,3 +202,14 @@ void sw_cbench_table_facts(void *table, struct sw_cbench_facts *facts)
     facts->slot_bits = info.slot_bits;
     facts->bytes = info.bytes_reserved;
 }
+
+#define TABLE(table_name, t)                                                                    \
+    {                                                                                           \
+        .name = (table_name), .takes = table_takes, .functions = (t), .open = table_open,       \
+        .close = table_close, .clear = table_clear, .insert = table_insert, .find = table_find, \
+        .insert_and_find = table_insert_and_find, .facts = table_facts,                         \
+    }
+
+const struct sw_cbench_library sw_cbench_cuckoo2 = TABLE("cuckoo2", 2);
+const struct sw_cbench_library sw_cbench_cuckoo3 = TABLE("cuckoo3", 3);
+const struct sw_cbench_library sw_cbench_robin_hood = TABLE("robin_hood", 0);
