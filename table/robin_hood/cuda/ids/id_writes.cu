@@ -5,7 +5,7 @@
  * An operation that inserts or removes a key, or sets its id, is an event. Events of one kind that
  * follow each other commute: n inserts take the n lowest free ids. So a block goes through the
  * operations tile by tile, and carries out such a run of events at once. If a launch only takes
- * ids, its tiles are independent, and each has a block of its own.
+ * ids, or only frees some, its tiles are independent, and each has a block of its own.
  */
 #include "table/device/follow.cuh"
 #include "table/robin_hood/cuda/ids/ids.cuh"
@@ -285,7 +285,15 @@ static __global__ void __launch_bounds__(SW_CUDA_ID_TILE)
     }
 }
 
-/* --- launches that only take ids -------------------------------------------------------------- */
+/* --- launches of one kind --------------------------------------------------------------------- */
+
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_ID_TILE)
+    ids_free_kernel(const struct sw_cuda_ids ids, const struct sw_cuda_id_batch<BITS> batch)
+{
+    const uint32_t i = blockIdx.x * SW_CUDA_ID_TILE + threadIdx.x;
+    free_run<BITS>(ids, batch, i, i < batch.count && event_of<BITS>(batch, i) == ID_FREED);
+}
 
 /* Counts the new keys of each tile. */
 template <int BITS>
@@ -304,11 +312,8 @@ static __global__ void __launch_bounds__(SW_CUDA_ID_TILE)
 static __global__ void __launch_bounds__(SW_CUDA_ID_TILE)
     ids_sum_kernel(const struct sw_cuda_ids ids, uint32_t tiles)
 {
-    __shared__ uint32_t total;
-    if (threadIdx.x == 0) {
-        total = 0;
-    }
     __shared__ uint32_t sums[SW_CUDA_ID_TILE];
+    uint32_t total = 0; /* the same in all threads */
     for (uint32_t first = 0; first < tiles; first += SW_CUDA_ID_TILE) {
         const uint32_t t = first + threadIdx.x;
         sums[threadIdx.x] = t < tiles ? ids.takes[1 + t] : 0;
@@ -319,15 +324,11 @@ static __global__ void __launch_bounds__(SW_CUDA_ID_TILE)
             sums[threadIdx.x] += before;
             __syncthreads(); /* M2: all threads have added */
         }
-        const uint32_t base = total;
         if (t < tiles) {
-            ids.takes[1 + t] = base + sums[threadIdx.x];
+            ids.takes[1 + t] = total + sums[threadIdx.x];
         }
-        __syncthreads(); /* M2: all threads have read `total` */
-        if (threadIdx.x == 0) {
-            total = base + sums[SW_CUDA_ID_TILE - 1];
-        }
-        __syncthreads(); /* M2: `total`, and `sums` may change */
+        total += sums[SW_CUDA_ID_TILE - 1];
+        __syncthreads(); /* M2: all threads have read the sums */
     }
     if (threadIdx.x == 0) {
         ids.takes[0] = 0;
@@ -366,11 +367,16 @@ static __global__ void __launch_bounds__(SW_CUDA_ID_TILE)
     sw_id_count(ids.map, id, mine, -1);
 }
 
+static uint32_t tiles_of(uint32_t count)
+{
+    return (count + SW_CUDA_ID_TILE - 1) / SW_CUDA_ID_TILE;
+}
+
 template <int BITS>
 static cudaError_t take_all(const struct sw_cuda_ids *ids,
                             const struct sw_cuda_id_batch<BITS> *batch, cudaStream_t stream)
 {
-    const uint32_t tiles = (batch->count + SW_CUDA_ID_TILE - 1) / SW_CUDA_ID_TILE;
+    const uint32_t tiles = tiles_of(batch->count);
     ids_count_kernel<BITS><<<tiles, SW_CUDA_ID_TILE, 0, stream>>>(*ids, *batch);
     cudaError_t error = cudaGetLastError();
     if (error == cudaSuccess) {
@@ -445,6 +451,9 @@ cudaError_t sw_cuda_launch_ids_end(const struct sw_cuda_ids *ids,
     cudaError_t error = cudaSuccess;
     if (batch->only_takes) {
         error = take_all<BITS>(ids, batch, stream);
+    } else if (batch->only_frees) {
+        ids_free_kernel<BITS><<<tiles_of(batch->count), SW_CUDA_ID_TILE, 0, stream>>>(*ids, *batch);
+        error = cudaGetLastError();
     } else {
         ids_in_order_kernel<BITS><<<1, SW_CUDA_ID_TILE, 0, stream>>>(*ids, *batch);
         error = cudaGetLastError();
@@ -467,6 +476,7 @@ template <int BITS> cudaError_t sw_cuda_ids_load(void)
                                    (const void *)ids_sum_kernel,
                                    (const void *)ids_select_kernel<BITS>,
                                    (const void *)ids_take_kernel<BITS>,
+                                   (const void *)ids_free_kernel<BITS>,
                                    (const void *)ids_end_kernel<BITS>};
     cudaError_t error = cudaSuccess;
     for (const void *kernel : kernels) {

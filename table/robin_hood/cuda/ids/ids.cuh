@@ -50,6 +50,7 @@ template <int BITS> struct sw_cuda_id_batch {
     const uint8_t *group_refused;
     const int32_t *status; /* the engine's: SW_E_FULL if it refused any group */
     bool only_takes;       /* no operation frees an id or has one as operand */
+    bool only_frees;       /* all operations are deletes */
     const struct sw_cuda_parts *parts;
     uint32_t *part_words; /* sw_cuda_combined.words */
 };

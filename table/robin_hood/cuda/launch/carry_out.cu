@@ -65,6 +65,7 @@ carry_out_on_ids(struct sw_cuda_queue *queue, const struct sw_cuda_combined *mem
     ids.group_refused = whole->group_refused;
     ids.status = &((const struct sw_cuda_record *)memory->record)->status;
     ids.only_takes = !mix.deletes && !mix.puts;
+    ids.only_frees = mix.removes;
     ids.parts = gathered->parts;
     ids.part_words = memory->words;
     cudaError_t error = sw_cuda_launch_ids_begin<BITS>(&table->ids, &ids, queue->stream);
