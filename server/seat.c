@@ -13,6 +13,7 @@
 #include "server/resp/output.h"
 #include "server/resp/place_change.h"
 #include "server/resp/rmw.h"
+#include "table/idle.h"
 
 #define SEAT(at) SW_CONTAINER(at, struct sw_seat, link)
 #define EACH(seats, seat)                                                      \
@@ -49,6 +50,7 @@ int sw_seat_init(struct sw_seat *seat, const struct sw_seat_parts *parts, struct
     }
     if (parts->may != NULL) {
         sw_sweeper_init(&seat->sweeper, batches, parts->may, parts->context);
+        seat->tidies = sw_table_tidies(batches->table);
     }
     return 0;
 }
@@ -184,6 +186,9 @@ void sw_seats_sweep(struct sw_list *seats)
     {
         sw_batches_note_growth(&seat->batches);
         sw_sweeper_tick(&seat->sweeper);
+        if (seat->tidies) {
+            sw_table_tidy(seat->batches.table);
+        }
     }
 }
 

@@ -27,6 +27,7 @@ struct sw_seat {
     struct sw_resp resp;
     struct sw_bulk_table frames;
     struct sw_sweeper sweeper;
+    bool tidies;             /* this loop tidies the table while it is idle */
     uint64_t batches_before; /* RESP batches begun when the loop saw CLIENT PAUSE */
 };
 
@@ -42,7 +43,7 @@ struct sw_seat_parts {
     struct sw_gate *gate;                /* of the table; NULL: no command needs one (in tests) */
     const struct sw_account *account;    /* of the table's memory; NULL: none (in tests) */
     void (*check_lease)(void *context);  /* NULL: there is no lease */
-    enum sw_sweeping (*may)(void *loop); /* NULL: another loop removes expired keys */
+    enum sw_sweeping (*may)(void *loop); /* NULL: another loop removes expired keys, and tidies */
     void *context;                       /* argument of both */
     uint64_t seed;                       /* starts the random numbers of RANDOMKEY */
 };
@@ -73,8 +74,8 @@ bool sw_seats_follow_log(struct sw_list *seats, bool leaves);
 bool sw_seats_lost_device(struct sw_list *seats);
 /* Is the loop inside a submit to this table, which may take long? Threads: any. */
 bool sw_seat_is_submitting(const struct sw_seat *seat);
-/* Searches for expired keys and records growth of the tables. The loop calls it every SW_SWEEP_MS.
- */
+/* Searches for expired keys, tidies idle tables (table/idle.h), and records growth of the tables.
+ * The loop calls it every SW_SWEEP_MS. */
 void sw_seats_sweep(struct sw_list *seats);
 
 /* Notes what CLIENT PAUSE holds back from now on, and how many RESP batches have begun. */

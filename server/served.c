@@ -198,6 +198,7 @@ static void add_counters(struct sw_table_stats *sum, const struct sw_table_stats
     sum->grown += stats->grown;
     sum->resized += stats->resized;
     sum->resize_failed += stats->resize_failed;
+    sum->hole_passes += stats->hole_passes;
 }
 
 /* Adds a table to the statistics, which have those of the table that the server started with. */
@@ -223,6 +224,7 @@ static void add(void *context, const struct sw_place *place, const struct sw_ser
     sum->info->bytes_unused += info.bytes_unused;
     sum->stats->occupied += stats.occupied;
     sum->stats->expires += stats.expires;
+    sum->stats->holes_max += stats.holes_max;
 }
 
 static void retire(void *argument, const struct sw_served *served)

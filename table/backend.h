@@ -42,6 +42,8 @@ struct sw_backend_facts {
     uint64_t expires_next;
     uint64_t expires_mean; /* mean expiry time of the entries that expire; 0: unknown */
     uint64_t clock_steps;
+    uint64_t holes_max;   /* upper bound of the holes */
+    uint64_t hole_passes; /* passes that closed holes */
     struct sw_write_path_counters
         write_paths[SW_WRITE_PATH_COUNT]; /* of the batches already polled */
     uint32_t combined_ops_max; /* most operations of a launch by submit_combined, at least 1; 0:
@@ -193,6 +195,10 @@ struct sw_backend {
      * leader lets batches gather, and asks again at the next poll. `flying`: launches in flight.
      * Any thread. NULL: never. */
     bool (*must_wait)(const void *table, uint32_t flying) SW_NONE_BY_DEFAULT;
+    /* Implements sw_table_tidy, where writes are combined. The leader calls it with the queue of
+     * the launches while no launch is in flight. May return before the work is done. Returns false
+     * on a lost device. NULL: there is nothing to do. */
+    bool (*tidy)(void *queue) SW_NONE_BY_DEFAULT;
 };
 
 /* Returns whether all operations of a batch are GET or PEEK. */

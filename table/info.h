@@ -84,8 +84,11 @@ struct sw_table_stats {
     uint64_t expires_next; /* no entry expires before this time; 0: no entry expires */
     uint64_t ttl_mean_ms;  /* approximate mean time to live of the entries that expire */
     uint64_t clock_steps;  /* times that the table's clock went back */
-    uint64_t changes;      /* changes of the contents of an image; uses of a cache's entries are not
-                              counted */
+    uint64_t holes_max;   /* upper bound of the slots that deletes left as holes; 0 except for Robin
+                             Hood on CUDA */
+    uint64_t hole_passes; /* passes over the table that closed holes */
+    uint64_t changes;     /* changes of the contents of an image; uses of a cache's entries are not
+                             counted */
 };
 void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats);
 

@@ -273,6 +273,8 @@ void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
     const uint64_t clock_ms = sw_table_clock(table, 0);
     stats->ttl_mean_ms = facts.expires_mean > clock_ms ? facts.expires_mean - clock_ms : 0;
     stats->clock_steps = facts.clock_steps;
+    stats->holes_max = facts.holes_max;
+    stats->hole_passes = facts.hole_passes;
     memcpy(stats->write_paths, facts.write_paths, sizeof(stats->write_paths));
     stats->batches = atomic_load_explicit(&table->batches, memory_order_relaxed);
     stats->writes = atomic_load_explicit(&table->writes, memory_order_relaxed);

@@ -88,6 +88,10 @@ struct sw_combiner {
     struct sw_combined_launch combined[SW_COMBINED_LAUNCHES];
     uint32_t oldest; /* index of the oldest launch in flight */
     uint32_t flying; /* launches in flight */
+
+    /* Used by sw_combiner_tidy only. */
+    uint64_t idle_launches;   /* `launches` at the last call */
+    uint64_t tidied_launches; /* `launches` when the backend tidied last */
 };
 
 /* The combiner's state of a queue of the table. */
@@ -129,6 +133,9 @@ static inline uint64_t sw_combiner_launches(const struct sw_combiner *combiner)
 {
     return __atomic_load_n(&combiner->launches, __ATOMIC_RELAXED);
 }
+
+/* As sw_table_tidy (idle.h), for a backend with `tidy`. */
+void sw_combiner_tidy(struct sw_combiner *combiner);
 
 void sw_combiner_queue_init(struct sw_combiner_queue *queue, struct sw_combiner *combiner,
                             void *backend_queue);

@@ -162,6 +162,13 @@ static void put_table(struct page *page, const struct sw_server_stats *snapshot)
         "Growths and resizes that failed, for lack of memory for both tables or because too many "
         "keys would meet the probe cap; the table stayed as it was.",
         stats->resize_failed);
+    gauge(page, "sherwood_table_holes_max_slots",
+          "Upper bound of the slots that large batches of deletes left as holes on a GPU.",
+          stats->holes_max);
+    counter(page, "sherwood_table_hole_passes",
+            "Passes over the table that closed these holes: while the table was idle, or before a "
+            "batch that needs a table without holes.",
+            stats->hole_passes);
 }
 
 /* Writes a family. If the figure is unknown, the family has no sample. */

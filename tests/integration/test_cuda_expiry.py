@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Keys that expire in a daemon with the CUDA backend on the emulator (make emulated-daemon): commands, expiry, files, a
-replica on the CPU backend, rows, key strings."""
+replica on the CPU backend, rows, key strings. Holes of an idle table."""
 
 import pathlib
 import subprocess
@@ -162,6 +162,22 @@ def by_default():
     with Server(*CUDA, "--default-ttl", "500", program=EMULATED) as server, server.replies() as replies:
         equal(replies.ask("SET", 1, 2), "OK", "SET")
         check(490 <= replies.ask("TTL", 1) <= 500, "TTL")
+
+
+@case
+def holes():
+    """a frame of 2^18 deletes leaves holes, and the server closes them while the table is idle"""
+    keys = range(1 << 18)
+    with Server("--backend", "cuda", "--capacity", "320K", "--loops", "2", "--frame-ops-max", "256K", program=EMULATED) as server:
+        with server.connect() as frames:
+            equal(wire.call(frames, wire.SET, keys, keys).status, wire.OK, "written")
+            equal(wire.call(frames, wire.DELETE, keys).status, wire.OK, "deleted")
+            eventually(lambda: server.metrics()["sherwood_table_hole_passes_total"] == 1, "a pass")
+            equal(server.metrics()["sherwood_table_holes_max_slots"], 0, "no holes")
+            time.sleep(0.5)
+            equal(server.metrics()["sherwood_table_hole_passes_total"], 1, "one pass")
+            reply = wire.call(frames, wire.GET, keys)
+            equal(sum(reply.found()), 0, "no key is left")
 
 
 if __name__ == "__main__":

@@ -160,6 +160,16 @@ static int slow_poll_combined(void *context, struct sw_combined_launch *launch)
     return SW_OK;
 }
 
+static bool slow_tidy(void *context)
+{
+    struct slow *fake = ((struct slow_queue *)context)->fake;
+    pthread_mutex_lock(&fake->lock);
+    expect(fake, fake->writes_in_flight == 0, "an idle table has no launch in flight");
+    fake->tidied++;
+    pthread_mutex_unlock(&fake->lock);
+    return true;
+}
+
 const struct sw_backend slow_backend = {
     .queue_open = slow_queue_open,
     .queue_close = slow_queue_close,
@@ -169,4 +179,5 @@ const struct sw_backend slow_backend = {
     .combined_ops = slow_combined_ops,
     .poll_combined = slow_poll_combined,
     .flush = slow_flush,
+    .tidy = slow_tidy,
 };

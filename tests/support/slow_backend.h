@@ -22,7 +22,8 @@ struct slow {
     uint64_t sequence;          /* of the last write carried out */
     uint64_t combined;          /* batches that shared a launch */
     unsigned writes_in_flight;
-    unsigned images;   /* that were submitted */
+    unsigned images; /* that were submitted */
+    unsigned tidied;
     bool lost;         /* every submit is SW_E_DEVICE */
     bool stalled;      /* nothing completes */
     uint32_t streamed; /* what combined_ops says for SW_SET; 0: SLOW_COMBINED_OPS */

@@ -12,10 +12,12 @@
 
 TestSuite(combiner_single, .timeout = 60);
 
-/* A backend that counts launches and is done at once. */
+/* A backend that counts launches and, unless they are to run, is done at once. */
 struct counts {
     unsigned single;
     unsigned combined;
+    unsigned tidied;
+    bool is_running; /* batches are not done yet */
 };
 
 static int open_queue(void *table, void **out)
@@ -38,9 +40,8 @@ static int submit(void *queue, struct sw_batch *batch)
 
 static int poll(void *queue, struct sw_batch *batch)
 {
-    (void)queue;
     (void)batch;
-    return SW_OK;
+    return ((struct counts *)queue)->is_running ? SW_PENDING : SW_OK;
 }
 
 static int submit_combined(void *queue, struct sw_combined_launch *launch)
@@ -57,6 +58,12 @@ static int poll_combined(void *queue, struct sw_combined_launch *launch)
     return SW_OK;
 }
 
+static bool tidy(void *queue)
+{
+    ((struct counts *)queue)->tidied++;
+    return true;
+}
+
 static const struct sw_backend backend = {
     .queue_open = open_queue,
     .queue_close = close_queue,
@@ -64,12 +71,13 @@ static const struct sw_backend backend = {
     .poll = poll,
     .submit_combined = submit_combined,
     .poll_combined = poll_combined,
+    .tidy = tidy,
 };
 
 /* Runs one write of `count` operations where a launch takes `most`. */
 static struct counts launch_batch(uint32_t count, uint32_t most, void *leftovers, bool shared)
 {
-    struct counts counts = {0, 0};
+    struct counts counts = {0};
     struct sw_combiner combiner;
     struct sw_sequencer sequencer = {0};
     struct sw_combiner_queue own;
@@ -142,7 +150,7 @@ Test(combiner_single, a_batch_of_shared_memory_is_combined_at_any_size)
 /* Two tables with one sequencer: each write takes the next number, whichever table it is of. */
 Test(combiner_single, tables_share_the_numbers_of_a_sequencer)
 {
-    struct counts counts[2] = {{0, 0}, {0, 0}};
+    struct counts counts[2] = {{0}};
     struct sw_combiner combiners[2];
     struct sw_combiner_queue queues[2];
     struct sw_sequencer sequencer = {0};
@@ -198,7 +206,7 @@ static int launch_groups(bool expire, struct counts *counts)
                              .group_ends = ends,
                              .group_refused = refused};
     timed.keeps_times = expire ? always : NULL;
-    *counts = (struct counts){0, 0};
+    *counts = (struct counts){0};
     cr_assert_eq(sw_combiner_open(&combiner, &timed, counts, &sequencer, 64, 128, false), SW_OK);
     sw_combiner_queue_init(&own, &combiner, counts);
     cr_assert_eq(sw_combiner_submit(&own, &batch), SW_OK);
@@ -219,4 +227,34 @@ Test(combiner_single, a_batch_with_more_groups_than_operations_is_not)
     check_launches(counts, 0, 1);
     cr_assert_eq(launch_groups(true, &counts), SW_E_INVALID);
     check_launches(counts, 0, 0);
+}
+
+Test(combiner_single, an_idle_table_is_tidied_once)
+{
+    struct counts counts = {0};
+    struct sw_combiner combiner;
+    struct sw_sequencer sequencer = {0};
+    struct sw_combiner_queue own;
+    struct sw_batch batch = {.kind = SW_BATCH_CLEAR};
+    cr_assert_eq(sw_combiner_open(&combiner, &backend, &counts, &sequencer, 1, 1, false), SW_OK);
+    sw_combiner_queue_init(&own, &combiner, &counts);
+    for (unsigned round = 0; round < 3; round++) {
+        sw_combiner_tidy(&combiner);
+        sw_combiner_tidy(&combiner);
+        cr_assert_eq(counts.tidied, round, "nothing was written since");
+        counts.is_running = true;
+        cr_assert_eq(sw_combiner_submit(&own, &batch), SW_OK);
+        sw_combiner_tidy(&combiner);
+        sw_combiner_tidy(&combiner);
+        cr_assert_eq(counts.tidied, round, "the batch runs");
+        counts.is_running = false;
+        cr_assert_eq(sw_combiner_poll(&own, &batch), SW_OK);
+        cr_assert_eq(sw_combiner_submit(&own, &batch), SW_OK);
+        cr_assert_eq(sw_combiner_poll(&own, &batch), SW_OK);
+        sw_combiner_tidy(&combiner);
+        cr_assert_eq(counts.tidied, round, "a batch was written since the last call");
+        sw_combiner_tidy(&combiner);
+        cr_assert_eq(counts.tidied, round + 1);
+    }
+    sw_combiner_close(&combiner);
 }

@@ -121,6 +121,9 @@ static void *run_client(void *argument)
         if (random_below(&random, 4) == 0) {
             poll_all(client, &own, requests);
         }
+        if (client->number == 0) {
+            sw_combiner_tidy(client->combiner);
+        }
     }
     while (poll_all(client, &own, requests)) {
     }
@@ -154,6 +157,12 @@ static void run_clients(uint32_t threads, uint32_t requests)
     cr_assert_eq(combiner.launched, writes);
     cr_assert_gt(fake.combined, 0, "some shared a launch");
     cr_assert_lt(combiner.launches, writes);
+    const unsigned tidied = fake.tidied;
+    for (uint32_t call = 0; call < 4; call++) {
+        sw_combiner_tidy(&combiner);
+    }
+    cr_assert_leq(fake.tidied, tidied + 1, "an idle table is tidied once");
+    cr_assert_gt(fake.tidied, 0);
     sw_combiner_close(&combiner);
     pthread_mutex_destroy(&fake.lock);
 }

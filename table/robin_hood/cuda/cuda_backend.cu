@@ -379,6 +379,8 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
     facts->grown = table->grown;
     facts->resized = table->resized;
     facts->resize_failed = table->resize_failed;
+    facts->holes_max = table->holes.most;
+    facts->hole_passes = table->hole_passes;
     facts->combined_ops_max = sw_cuda_combined_usual(table);
     facts->gathered_ops_max = table->combined.operations_max;
     facts->filters_slots = true;
@@ -430,6 +432,7 @@ template <uint64_t OPERATIONS, bool LEAVES_OVER> static const struct sw_backend 
         NULL,
         sw_cuda_keeps_times,
         must_wait,
+        sw_cuda_tidy,
     };
     return &backend;
 }

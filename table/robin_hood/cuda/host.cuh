@@ -60,10 +60,11 @@ struct sw_cuda_table : sw_cuda_channel_owner {
     struct sw_ahead_pace pace; /* of `added` */
     uint64_t grow_after_ns; /* earliest time of the next growth after one that failed; 0: at once */
     struct sw_hole_facts holes;
-    bool forbids_holes; /* other code than look-ups reads the slots: a table of expiry times */
-    bool stream_failed; /* the allocation of a second set of arrays failed; reset by a move to
-                           other arrays */
-    uint64_t grown;     /* as in sw_backend_facts */
+    uint64_t hole_passes; /* as in sw_backend_facts */
+    bool forbids_holes;   /* other code than look-ups reads the slots: a table of expiry times */
+    bool stream_failed;   /* the allocation of a second set of arrays failed; reset by a move to
+                             other arrays */
+    uint64_t grown;       /* as in sw_backend_facts */
     uint64_t resized;
     uint64_t resize_failed;
 
@@ -162,6 +163,8 @@ cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more, uint64_
 /* Enqueues a pass that closes all holes, as a write of its own, unless the table has none
  * (close_holes.cu). Every step that needs the canonical layout calls it first. */
 cudaError_t sw_cuda_close_holes(struct sw_cuda_queue *queue);
+/* The same by itself, without a batch: locks `order`. Returns false on a lost table. */
+bool sw_cuda_tidy(void *queue);
 /* Enqueues a batch that rewrites the whole table: upserts of one kind that are sure to fit, or
  * deletes. Returns false, with nothing done, if the table cannot be rewritten that way or there is
  * no memory for it. */

@@ -46,15 +46,9 @@ static cudaError_t prepare(struct sw_cuda_queue *queue, struct sw_batch *batch,
     return error;
 }
 
-/* Closes the holes of the table: an image has the canonical layout. */
-static bool close_holes(struct sw_cuda_queue *queue)
-{
-    return sw_cuda_channel_begin(queue) && sw_cuda_channel_end(queue, sw_cuda_close_holes(queue));
-}
-
 int sw_cuda_submit_image(struct sw_cuda_queue *queue, struct sw_batch *batch)
 {
-    if (!close_holes(queue)) {
+    if (!sw_cuda_tidy(queue)) { /* an image has the canonical layout */
         return SW_E_DEVICE;
     }
     return sw_cuda_image_submit(queue, batch, [=](struct sw_cuda_image_part *parts) {

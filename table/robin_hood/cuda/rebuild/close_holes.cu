@@ -31,6 +31,7 @@ cudaError_t sw_cuda_close_holes(struct sw_cuda_queue *queue)
         return cudaSuccess;
     }
     table->holes.most = 0;
+    table->hole_passes++;
     sw_hole_facts_end(&table->holes);
     __atomic_store_n(&table->hints_age, 0, __ATOMIC_RELAXED);
     cudaError_t error = sw_cuda_wait_for_write(queue);
@@ -38,4 +39,10 @@ cudaError_t sw_cuda_close_holes(struct sw_cuda_queue *queue)
         error = SW_BY_BITS(table->slot_bits, close_holes, queue);
     }
     return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
+}
+
+bool sw_cuda_tidy(void *context)
+{
+    struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
+    return sw_cuda_channel_begin(queue) && sw_cuda_channel_end(queue, sw_cuda_close_holes(queue));
 }
