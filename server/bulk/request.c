@@ -69,13 +69,13 @@ static bool check_values(struct sw_bulk_frame *frame)
  * false. */
 static bool check_keys(struct sw_bulk_frame *frame, const void *keys)
 {
-    struct sw_reply reply = {.request_id = frame->request.request_id,
-                             .status = SW_REPLY_NO_PERMISSION,
-                             .message = SW_KEY_OUTSIDE_RANGES};
     if (frame->conn->login.ranges == NULL ||
         sw_bulk_permits_keys(frame->conn, &frame->request, keys)) {
         return true;
     }
+    struct sw_reply reply = {.request_id = frame->request.request_id,
+                             .status = SW_REPLY_NO_PERMISSION,
+                             .message = SW_KEY_OUTSIDE_RANGES};
     sw_bulk_reply(frame, &reply, NULL, 0);
     return false;
 }
@@ -85,10 +85,11 @@ static bool check_keys(struct sw_bulk_frame *frame, const void *keys)
 static bool check_times(struct sw_bulk_frame *frame)
 {
     const struct sw_request *request = &frame->request;
+    if (request->times == SW_FRAME_TIMES_UNSAID && !sw_operation_needs_expiry(request->operation)) {
+        return true;
+    }
     struct sw_reply reply = {.request_id = request->request_id, .status = SW_REPLY_BAD_REQUEST};
-    if ((request->times == SW_FRAME_TIMES_UNSAID &&
-         !sw_operation_needs_expiry(request->operation)) ||
-        sw_bulk_expiry_begin(frame, reply.message, sizeof(reply.message))) {
+    if (sw_bulk_expiry_begin(frame, reply.message, sizeof(reply.message))) {
         return true;
     }
     sw_bulk_reply(frame, &reply, NULL, 0);
