@@ -62,14 +62,14 @@ def frame(rng, count):
 
 
 @contextlib.contextmanager
-def stores(*flags):
+def stores(*flags, **settings):
     """Yields a feature store on a daemon, one on SQLite, and the folder of their source."""
     from feast import FeatureStore, RepoConfig  # pylint: disable=import-outside-toplevel
 
     with tempfile.TemporaryDirectory() as folder, daemon(*flags) as server:
         made = []
         for number, online in enumerate((
-                {"type": "sherwood.feast.SherwoodOnlineStore", "address": server.unix},
+                {"type": "sherwood.feast.SherwoodOnlineStore", "address": server.unix, **settings},
                 {"type": "sqlite", "path": f"{folder}/online.db"})):
             made.append(FeatureStore(config=RepoConfig(
                 project="p", provider="local", registry=f"{folder}/registry{number}.db", online_store=online,
@@ -162,14 +162,20 @@ def rows_of_any_type():
 
 @case
 def views_go():
-    """a view that is deleted or torn down has no rows when it is created again; another view keeps its own"""
+    """a view that is deleted or torn down has no rows when it is created again; another view keeps its own. With
+    table_per_view each has a table, which goes with it, and the default table is not used"""
     needs_feast()
     for flags in ((), ROWS):
         view_goes(random.Random(drawn_seed()), flags)
+    for flags, options in (((), {}), (ROWS, {}), (("--engine", "cache", "--value-bytes", "8", "--frame-ops-max", "256"), {"engine": "robin_hood", "value_bytes": 256}),
+                           (("--key-bits", "32"), {"key_bits": 64, "max_capacity": "1M"})):
+        view_goes(random.Random(drawn_seed()), flags, table_per_view=True, table_options=options)
 
 
-def view_goes(rng, flags):
-    with stores(*flags) as (ours, _, folder, _):
+def view_goes(rng, flags, **settings):
+    with stores(*flags, **settings) as (ours, _, folder, server), sherwood.connect(server.unix) as c:
+        def tables():
+            return [table.name for table in c.tables()]
         frame(rng, 3).to_parquet(f"{folder}/rows.parquet")
         rows = frame(rng, 50).drop_duplicates(["user_id", "shop_id"])
         asked = [{"user_id": int(rows.user_id.iloc[0]), "shop_id": rows.shop_id.iloc[0]}]
@@ -185,7 +191,32 @@ def view_goes(rng, flags):
         equal(read(ours, asked, view="others")["i32"], kept["i32"])
         ours.write_to_online_store("numbers", rows)
         equal(read(ours, asked), kept)
+        if settings:
+            equal((tables(), len(c)), (["default", "feast.p_others", "feast.p_numbers"], 0), "tables")
+            c.drop_table("feast.p_numbers")
+            raises(sherwood.Refused, "the view numbers has no table feast.p_numbers: feast apply makes it", read, ours, asked)
+            ours.apply(definitions(folder))
+            equal(read(ours, asked)["i32"], [None], "a new table")
+            c.drop_table("feast.p_numbers")
+            c.create_table("feast.p_numbers", like="feast.p_others")  # by another process, beside open clients
+            ours.write_to_online_store("numbers", rows)
+            equal(read(ours, asked), kept)
         ours.teardown()
+        equal(tables(), ["default"], "after the teardown")
+
+
+@case
+def names_of_tables():
+    """the name of a view's table has only characters and lengths that the server takes, and differs for each view"""
+    needs_feast()
+    from sherwood._feast_view import table_of  # pylint: disable=import-outside-toplevel
+
+    views = ["p_users", "pröject_users", "prüject_users", "p_" + "x" * 80, "p_" + "x" * 81, "p users", "p_users_v2"]
+    names = [table_of(view) for view in views]
+    equal((names[0], len(set(names))), ("feast.p_users", len(views)), names)
+    with daemon("--capacity", "1K", "--tables-max", "20") as server, sherwood.connect(server.unix) as c:
+        for name in names:
+            c.create_table(name)
 
 
 @case

@@ -41,7 +41,7 @@ class Numbers:
     """A view whose features are numbers."""
 
     def __init__(self, client: Client, view: View) -> None:
-        self.view = view
+        self.client, self.view = client, view
         self.kinds = [self._kind_of(view.features[name]) for name in view.names]
         columns = view.columns(lambda feature: self._kind_of(feature).field)
         self.columns = np.array([hashed("mark"), hashed("time"), *columns], np.uint64)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from datetime import datetime, timedelta, timezone
 from typing import Any, Callable, Generator, NamedTuple, Optional, Sequence, TypeVar, Union
 
@@ -63,6 +64,14 @@ def _hashes(text: bytes) -> tuple[int, int]:
 
 def hashed(text: str) -> int:
     return _hashes(text.encode())[0]
+
+
+def table_of(view_name: str) -> str:
+    """Returns the name of the table of a view, which has at most 63 of some characters."""
+    name = "feast." + view_name
+    if re.fullmatch(r"[A-Za-z0-9_.:-]{1,63}", name):
+        return name
+    return f"{re.sub('[^A-Za-z0-9_.:-]', '_', name)[:46]}.{hashed(view_name):016x}"
 
 
 def microseconds(moment: datetime) -> int:
