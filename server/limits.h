@@ -143,6 +143,9 @@
 /* Bytes of the text replies of one RESP batch. */
 #define SW_RESP_BATCH_TEXT_BYTES_MAX (16 * 1024 * 1024)
 
+/* A loop frees the memory for RESP batches of a table this long after its last connection. */
+#define SW_RESP_IDLE_MS 3000
+
 /* How often deadlines are checked. */
 #define SW_SWEEP_MS 100
 /* Every SW_SWEEP_MS at most _BATCHES batches search for expired keys. Each checks at most _ENTRIES

@@ -12,6 +12,7 @@
 #include "server/resp/control.h"
 #include "server/resp/output.h"
 #include "server/resp/place_change.h"
+#include "server/resp/resp_memory.h"
 #include "server/resp/rmw.h"
 #include "table/idle.h"
 
@@ -185,6 +186,7 @@ void sw_seats_sweep(struct sw_list *seats)
     EACH(seats, seat)
     {
         sw_batches_note_growth(&seat->batches);
+        sw_resp_sweep(&seat->resp);
         sw_sweeper_tick(&seat->sweeper);
         if (seat->tidies) {
             sw_table_tidy(seat->batches.table);

@@ -18,6 +18,7 @@ RESP = (
     ("NOPERM", "The rules of the user forbid the command or a key.", "See `ACL LOG`; change the rules with `ACL SETUSER`."),
     ("NOPROTO", "HELLO names a version of RESP that the server does not speak.", "Use 2 or 3."),
     ("OOM the table", "The write would exceed max-load and the table cannot grow. Nothing was changed.", "Delete keys, or restart with the option that the text names."),
+    ("OOM there is no memory for commands", "SELECT or COPY found no memory for commands on another table.", "Free memory, or raise the limit of the process. Other tables go on."),
     ("OOM", "RESIZE found no memory, or no arrangement of the keys.", "Free memory, or choose another size."),
     ("READONLY", "The server is a replica.", "Write to the primary; `ROLE` names it."),
     ("TRYAGAIN", "A slot moves to another node, or the topology changed during the command.", "Send the command again after a pause."),

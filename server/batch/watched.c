@@ -34,9 +34,10 @@ struct sw_watched {
     pthread_mutex_t lock; /* protects the fields below; atomic ones are also read without it */
     uint64_t seed;        /* random, so that clients cannot choose keys of one chain */
     uint32_t keys_max;
-    uint32_t count;          /* atomic: keys that are watched */
-    uint32_t free;           /* first of the entries that are free */
-    struct entry *entries;   /* [keys_max + 1]; the first one is unused */
+    uint32_t count;        /* atomic: keys that are watched */
+    uint32_t free;         /* first of the entries that were given back; 0: none */
+    uint32_t taken;        /* entries up to this one were in use: the others are untouched memory */
+    struct entry *entries; /* [keys_max + 1]; the first one is unused */
     uint32_t chains[CHAINS]; /* atomic: the first entry of each */
 };
 
@@ -53,10 +54,6 @@ struct sw_watched *sw_watched_create(uint32_t keys_max)
     pthread_mutex_init(&watched->lock, NULL);
     watched->keys_max = keys_max;
     watched->entries = entries;
-    for (uint32_t i = keys_max; i > 0; i--) {
-        entries[i].next_own = watched->free;
-        watched->free = i;
-    }
     return watched;
 }
 
@@ -113,9 +110,9 @@ static bool is_watched_by(struct sw_watched *watched, const struct sw_watcher *w
 
 static void add_watched_key(struct sw_watched *watched, struct sw_watcher *watcher, uint64_t key)
 {
-    uint32_t i = watched->free;
+    const uint32_t i = watched->free != 0 ? watched->free : ++watched->taken;
     struct entry *entry = &watched->entries[i];
-    watched->free = entry->next_own;
+    watched->free = watched->free != 0 ? entry->next_own : 0;
     *entry = (struct entry){.key = key, .watcher = watcher, .next_own = watcher->first};
     watcher->first = i;
     link_entry(watched, i);
@@ -178,7 +175,7 @@ int64_t sw_watched_add(struct sw_watched *watched, struct sw_watcher *watcher, c
         if (is_watched_by(watched, watcher, key)) {
             continue;
         }
-        if (watched->free == 0) {
+        if (watched->free == 0 && watched->taken == watched->keys_max) {
             give_back(watched, watcher, (uint32_t)added);
             added = -1;
         } else {

@@ -10,6 +10,7 @@
 #include "server/resp/admin_call.h"
 #include "server/resp/control.h"
 #include "server/resp/place.h"
+#include "server/resp/resp_memory.h"
 #include "table/info.h"
 
 /* Longest text of INFO, with all sections. */
@@ -37,6 +38,9 @@ static void select_place(struct sw_call *call, uint32_t number)
 {
     struct sw_resp_conn *state = sw_resp_of(call->session->conn);
     const char *refusal = number == state->place ? NULL : sw_place_refusal(state);
+    if (refusal == NULL && sw_place_open(state->conn, number) != 0) {
+        refusal = SW_NO_PLACE_MEMORY;
+    }
     if (refusal != NULL) {
         sw_text_error(call->reply, refusal);
     } else {

@@ -3,6 +3,7 @@
  * place.c - the place that a RESP connection has selected.
  */
 #include "server/resp/place.h"
+#include "server/resp/resp_memory.h"
 
 #include "server/net/conn.h"
 #include "server/tables/tables.h"
@@ -12,6 +13,14 @@ bool sw_place_exists(const struct sw_conn *conn, int64_t number)
     const struct sw_tables_view *view = conn->net->tables.view;
     return number == 0 || (view != NULL && number > 0 && number <= UINT32_MAX &&
                            sw_tables_at(view, (uint32_t)number) != NULL);
+}
+
+int sw_place_open(const struct sw_conn *conn, uint32_t number)
+{
+    const struct sw_tables_handle *handle = &conn->net->tables;
+    const struct sw_served *served =
+        handle->view == NULL ? NULL : sw_tables_at(handle->view, number);
+    return served == NULL ? 0 : sw_resp_open(served->loops[handle->loop].resp);
 }
 
 const char *sw_place_refusal(const struct sw_resp_conn *state)

@@ -19,6 +19,9 @@
 
 /* Returns whether there is a place with this number. */
 bool sw_place_exists(const struct sw_conn *conn, int64_t number);
+/* Allocates what this loop needs for commands on the table in a place. Returns 0, also if there is
+ * no table; or -1 if there is no memory. */
+int sw_place_open(const struct sw_conn *conn, uint32_t number);
 /* Returns an error line if the connection cannot select another place now, or NULL. */
 const char *sw_place_refusal(const struct sw_resp_conn *state);
 /* Selects a place. It takes effect before the next command. */

@@ -15,6 +15,7 @@
 #include "server/resp/monitor.h"
 #include "server/resp/output.h"
 #include "server/resp/place_change.h"
+#include "server/resp/resp_memory.h"
 #include "server/resp/run.h"
 #include "server/resp/transaction.h"
 #include "server/resp/wrong_port.h"
@@ -314,12 +315,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                                     .unsupported = resp->unsupported,
                                     .engine = shape->engine_name,
                                     .keys = resp->keys};
-    for (int i = 0; i < 2; i++) {
-        if (sw_replies_init(&resp->replies[i], resp) != 0) {
-            return -1;
-        }
-    }
-    if (sw_rmw_init(&resp->rmw, resp) != 0) {
+    if (first == NULL && sw_resp_open(resp) != 0) {
         return -1;
     }
     return init_buffers(resp);
@@ -327,12 +323,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
 
 void sw_resp_fini(struct sw_resp *resp)
 {
-    for (int i = 0; i < 2; i++) {
-        if (resp->replies[i].resp != NULL) {
-            sw_replies_fini(&resp->replies[i]);
-        }
-    }
-    sw_rmw_fini(&resp->rmw);
+    sw_resp_close(resp);
     if (resp->first == resp) {
         free(resp->scratch);
         free(resp->unquoted);

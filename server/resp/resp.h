@@ -69,6 +69,8 @@ struct sw_resp {
     struct sw_rmw rmw;          /* the read-modify-write command */
     struct sw_list monitors;    /* of `first` alone: connections that MONITOR shows commands to */
     uint64_t conns;             /* connections whose state refers to this struct */
+    bool has_batches;           /* `replies` and `rmw` have their memory */
+    uint64_t used_ms;           /* when a sweep last found them in use */
     struct sw_list gated;       /* of `first` alone: connections whose replies wait for the log */
 
     struct sw_command_set unsupported; /* commands that the engine does not support */

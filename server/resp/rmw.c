@@ -13,28 +13,12 @@
 #include "server/resp/admin_call.h"
 #include "server/resp/batch_results.h"
 #include "server/resp/resp.h"
+#include "server/resp/resp_memory.h"
 #include "server/resp/watching.h"
 #include "table/expiring.h"
 
 /* Size of the longest error line of this file. */
 #define ERROR_BYTES 256
-
-int sw_rmw_init(struct sw_rmw *rmw, struct sw_resp *resp)
-{
-    if (resp->batches->shape.engine == SW_ENGINE_CACHE) {
-        return 0; /* the cache engine lacks these commands */
-    }
-    int result = sw_replies_init(&rmw->replies, resp);
-    rmw->replies.batch.flights = &resp->batches->rmw_flights;
-    return result;
-}
-
-void sw_rmw_fini(struct sw_rmw *rmw)
-{
-    if (rmw->replies.resp != NULL) {
-        sw_replies_fini(&rmw->replies);
-    }
-}
 
 bool sw_rmw_is_busy(const struct sw_resp *resp)
 {
@@ -444,6 +428,10 @@ bool sw_rmw_run(struct sw_conn *conn, const struct sw_command *command,
     if (written->rmw.conn != NULL) {
         sw_conn_stall(conn, SW_STALL_BATCH_FULL); /* as sw_rmw_is_free_for */
         return false;
+    }
+    if (sw_resp_open(written) != 0) {
+        sw_resp_error(conn, command, SW_NO_PLACE_MEMORY);
+        return true;
     }
     add_looks(conn, command, arguments, written);
     written->rmw.replaces = sw_rmw_copy_replaces(arguments);

@@ -58,11 +58,6 @@ static inline struct sw_text *sw_rmw_reply(struct sw_rmw *rmw)
     return &rmw->replies.text;
 }
 
-/* Borrows `resp`. Returns 0, or -1 if there is no memory; sw_rmw_fini may be called after either,
- * and on a struct of zeros. */
-int sw_rmw_init(struct sw_rmw *rmw, struct sw_resp *resp);
-void sw_rmw_fini(struct sw_rmw *rmw);
-
 /* Does a SET with these arguments have the option IFEQ? */
 bool sw_rmw_compares(const struct sw_resp_command *arguments);
 /* Must this command of kind DATA, with these arguments, run as a read-modify-write command? */

@@ -4,6 +4,7 @@
 
 import contextlib
 import json
+import os
 import pathlib
 import signal
 import tempfile
@@ -405,6 +406,37 @@ def wrong_sections():
         file.flush()
         said = run(DAEMON, "--config", file.name, "--backend", "cpu", "--port", 0, "--http-port", 0, rc=1)
         check("cannot create the tables of databases 2: tables-max 2 is reached" in said, said)
+
+
+@case
+def many_small_tables():
+    """each of many tables of 1,024 slots takes at most 128 KiB, and no thread or file. Memory for commands on a table is freed
+    when no connection has used it for a while"""
+    with Server("--capacity", "1K", "--max-capacity", "1K", "--tables-max", "1100") as server, server.replies() as replies:
+        def create(numbers):
+            for i in numbers:
+                equal(replies.ask("TABLE", "CREATE", f"t{i}", "capacity", "1024"), "OK", i)
+
+        def counted():
+            return len(os.listdir(f"/proc/{server.pid()}/task")), server.open_files()
+
+        def mapped():
+            return int(pathlib.Path(f"/proc/{server.pid()}/statm").read_text(encoding="ascii").split()[0]) * 4096
+
+        create(range(20))
+        resident, before = server.resident_bytes(), counted()
+        create(range(20, 220))
+        each = (server.resident_bytes() - resident) / 200
+        check(each <= 128 << 10, f"{each / 1024:.0f} KiB each")
+        equal(counted(), before, "threads and files")
+        idle = mapped()
+        for i in range(220):
+            equal([replies.ask("SELECT", f"t{i}"), replies.ask("INCR", 1), replies.ask("WATCH", 1), replies.ask("UNWATCH")],
+                  ["OK", 1, "OK", "OK"], i)
+        check(mapped() > idle + (220 << 20), "memory for commands")
+        eventually(lambda: mapped() < idle + (100 << 20), "it is freed", 30)
+        equal([replies.ask("INCR", 1), replies.ask("SELECT", "t7"), replies.ask("COPY", 1, 2, "DB", "t8"), replies.ask("INCR", 1),
+               replies.ask("SELECT", "t8"), replies.ask("MGET", 1, 2)], [2, "OK", 1, 2, "OK", [b"1", b"1"]], "commands afterwards")
 
 
 main()
