@@ -30,7 +30,9 @@ void sw_iteration_end(struct sw_iteration *iteration, bool shared)
         pass->number = pass->left_out ? pass->number : ++iteration->pass_count;
         pass->left_out = false;
     }
-    iteration->lights_first = iteration->passes[0].is_behind && !iteration->lights_first;
+    iteration->lights_first =
+        iteration->left_yielded || (iteration->passes[0].is_behind && !iteration->lights_first);
+    iteration->was_long = iteration->left_yielded = false;
     iteration->refused_before = iteration->refused;
     iteration->refused = 0;
 }
@@ -43,6 +45,13 @@ void sw_iteration_read_clock(struct sw_iteration *iteration)
         iteration->until_ns = iteration->now_ns + SW_ITERATION_NS;
     }
     iteration->is_spent = iteration->now_ns >= iteration->until_ns;
+    iteration->was_long |= iteration->now_ns >= iteration->until_ns + SW_ITERATION_NS;
+}
+
+bool sw_iteration_leaves_yielded(struct sw_iteration *iteration)
+{
+    iteration->left_yielded = iteration->was_long && !iteration->lights_first;
+    return iteration->left_yielded;
 }
 
 void sw_iteration_enter(struct sw_iteration *iteration, struct sw_iteration_share *share)

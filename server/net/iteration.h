@@ -16,6 +16,10 @@
  *    iterations in a row leave out the heavy ones. So a client with small requests waits for one
  *    iteration, however many others send large ones.
  *
+ * 4. If a request of the sockets took much longer than its budget, the connections that have
+ * yielded wait for the next iteration, which reads no heavy sockets. So an iteration has one long
+ * request of a heavy connection, and not one of each phase.
+ *
  * So the delay of a connection depends on the number of connections that want to be served, and not
  * on the requests that each of them sends at once.
  *
@@ -55,6 +59,8 @@ struct sw_iteration {
     struct sw_iteration_pass passes[2]; /* of light connections, and of heavy ones */
     uint64_t pass_count;
     bool lights_first;       /* no heavy connection is read in this iteration */
+    bool was_long;           /* a request of this iteration took longer than twice the budget */
+    bool left_yielded;       /* this iteration has left out the connections that have yielded */
     uint32_t waiting;        /* connections that have yielded, and wait for the next phase */
     uint32_t refused;        /* connections whose sockets were not read, or not to the end */
     uint32_t refused_before; /* `refused` of the iteration before */
@@ -83,6 +89,9 @@ static inline void sw_iteration_begin_phase(struct sw_iteration *iteration)
 
 /* Ends the iteration. `shared`: connections share SW_ITERATION_BYTES in the next one. */
 void sw_iteration_end(struct sw_iteration *iteration, bool shared);
+
+/* Must the connections that have yielded wait for the next iteration? Not twice in a row. */
+bool sw_iteration_leaves_yielded(struct sw_iteration *iteration);
 
 /* Reads the clock: is the budget spent? */
 void sw_iteration_read_clock(struct sw_iteration *iteration);

@@ -96,8 +96,9 @@ bool sw_net_retry_stalled(struct sw_net *net)
 {
     struct sw_list tried_in_vain;
     uint64_t count = net->stalled_count - net->paused_count, left = count;
-    if (!net->retry) {
-        return false;
+    if (!net->retry || (net->iteration.waiting == count && count > 0 &&
+                        sw_iteration_leaves_yielded(&net->iteration))) {
+        return net->retry;
     }
     net->retry = false;
     sw_list_init(&tried_in_vain);

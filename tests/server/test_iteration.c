@@ -221,6 +221,36 @@ LOOP_TEST(iteration, those_that_yielded_go_on_one_behind_the_other)
     }
 }
 
+/* Each look at this clock finds that a long request has ended. */
+static uint64_t long_clock(void)
+{
+    return time_ns += 3 * SW_ITERATION_NS;
+}
+
+/* A long request of the sockets and a long one of a connection that has yielded are of different
+ * iterations, so that a light connection does not wait for both. */
+LOOP_TEST(iteration, an_iteration_has_one_long_request)
+{
+    begin(serve);
+    struct fake *hog = flood(serve, "DBSIZE\r\n", 300), *other = serve_open(serve);
+    const size_t line = strlen("DBSIZE\r\n");
+    serve->loop->net.iteration.clock_ns = long_clock;
+    serve_iteration(serve);
+    for (int pairs = 0; pairs < 20; pairs++) {
+        const size_t held = sw_input_held(&hog->conn->input);
+        cr_assert_eq(hog->conn->stall, SW_STALL_YIELDED);
+        cr_assert_eq(fake_say(other, "DBSIZE\r\n"), line, "it takes long");
+        cr_assert(serve_iteration(serve), "the loop goes on at once");
+        cr_assert_eq(sw_input_held(&hog->conn->input), held, "it waits for the next iteration");
+        cr_assert(serve->loop->net.iteration.lights_first, "which reads no heavy socket");
+        cr_assert(serve_iteration(serve));
+        cr_assert_eq(sw_input_held(&hog->conn->input), held - line, "and does not wait twice");
+        cr_assert_not(serve->loop->net.iteration.lights_first);
+    }
+    fake_take_all(other);
+    serve_close(serve, hog);
+}
+
 /* The first connections of the poll are not read a second time before the last ones were read once.
  */
 LOOP_TEST(iteration, each_socket_is_read_before_any_is_read_again)
