@@ -46,6 +46,9 @@ HOST_KEYS = 100_000_000
 TABLES = 64
 TABLE_FRAMES = (4096, 65536)
 SEGMENT_KEYS = 4096
+# Reads of one table beside a flood of writes on another: frames of this many keys, sent when they are due.
+FLOODED_FRAME = 64
+FLOODED_KEYS_PER_SECOND = 6400
 
 
 def arguments():
@@ -374,8 +377,20 @@ class Served(Study):
                     rates[name, frame] = phase[RATE]
                     if tables > 1:
                         self.results.add(self.repetition, row, "ratio_to_one", phase[RATE] / one[name, frame], "")
+                for frame in self.options.frames if tables > 1 else ():
+                    self.attempt(f"a flood of {frame} keys a frame", lambda f=frame: self.flooded(daemon, keys // TABLES, f))
 
         self.repeated("tables", [("one table", lambda: run(one, 1)), (f"{TABLES} tables", lambda: run(several, TABLES))])
+
+    def flooded(self, daemon, keys, frame):
+        """Small reads of a table while other connections write to the default one as fast as they are answered."""
+        self.load(daemon.unix(), "-n", keys, *self.shape(frame), "-o", "set")
+        flood = (daemon.unix(), "-n", keys, *self.shape(frame), "-o", "set", "--frames-prefilled", max(1, DRAWN_KEYS // frame))
+        phase, other = self.beside(flood, daemon.unix(), "-n", keys, "--tables", 1, "-f", FLOODED_FRAME, "-c", 8, "-d", 1, "-t", 1,
+                                   "-o", "get", "--rate", FLOODED_KEYS_PER_SECOND, *self.timed(), behind=1)
+        row = Row("get_beside_flood", 128, None, frame, "sherwood", "tables_served")
+        self.note(row, phase, "p50", "p99")
+        self.results.add(self.repetition, row, "frames_beside", other[RATE], "1/s")
 
     # --- what is written -------------------------------------------------------------------------
 
