@@ -128,10 +128,15 @@ void sw_served_empty(struct sw_server *server)
 {
     const uint64_t last = sw_sequencer_last(&server->sequencer);
     struct sw_queue *queue = NULL;
-    struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
+    struct sw_batch clear = {.kind = SW_BATCH_CLEAR, .releases = true};
     struct sw_batch shrink = {.kind = SW_BATCH_RESIZE, .capacity = 1};
-    if (sw_queue_create(server->table, &queue) != SW_OK || sw_batch_run(queue, &clear) != SW_OK ||
-        sw_batch_run(queue, &shrink) != SW_OK) { /* an engine without RESIZE keeps its slots */
+    struct sw_table_info before, after;
+    sw_table_info(server->table, &before);
+    bool is_free =
+        sw_queue_create(server->table, &queue) == SW_OK && sw_batch_run(queue, &clear) == SW_OK;
+    is_free = is_free && sw_batch_run(queue, &shrink) == SW_OK;
+    sw_table_info(server->table, &after);
+    if (!is_free && after.bytes_reserved >= before.bytes_reserved) { /* cuckoo in GPU memory */
         sw_log(SW_LOG_NOTICE, "a dropped table keeps its memory: restart the server to free it");
     }
     if (sw_tables_are_changing(server->tables)) {

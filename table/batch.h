@@ -106,6 +106,8 @@ struct sw_batch {
     uint64_t expired; /* out: entries removed first, and expired entries removed by operations */
     bool wants_expired_keys; /* writes, SWEEP: the caller wants `expired_keys` */
     bool some_expire;        /* out, writes: some entry had a time before or after the batch */
+    bool releases; /* CLEAR: the cuckoo engine in host memory gives its memory back until the next
+                      batch. Other engines have RESIZE for that. */
 
     /* Used by the backend from submit to completion. */
     int _stage; /* atomic: write_combiner.c */

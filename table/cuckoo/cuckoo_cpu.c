@@ -42,6 +42,8 @@ struct cuckoo {
     uint64_t undo_bytes;
     struct sw_state state;
     struct sw_state failed; /* state after the last failed rehash; stash_occupied 0: none failed */
+    bool is_released; /* atomic: the table is empty, and the system has the memory of its cells.
+                         The next batch that reads them fills them. */
 };
 
 /* Called after a batch. If the stash has entries, tries other seeds until every entry has a cell.
@@ -87,9 +89,21 @@ static void cpu_close(void *table)
     free(cuckoo);
 }
 
+static bool is_released(const struct cuckoo *cuckoo)
+{
+    return __atomic_load_n(&cuckoo->is_released, __ATOMIC_RELAXED);
+}
+
+static void set_released(struct cuckoo *cuckoo, bool released)
+{
+    __atomic_store_n(&cuckoo->is_released, released, __ATOMIC_RELAXED);
+}
+
+/* In a write phase. A table that is released has no entries. */
 static void empty(struct cuckoo *cuckoo)
 {
     memset(cuckoo->cells[cuckoo->current], 0xFF, cuckoo->cells_bytes);
+    set_released(cuckoo, false);
     memset(&cuckoo->state, 0, sizeof(cuckoo->state));
     memset(&cuckoo->failed, 0, sizeof(cuckoo->failed));
 }
@@ -151,22 +165,40 @@ static void cpu_facts(void *table, struct sw_backend_facts *facts)
 {
     const struct cuckoo *cuckoo = table;
     const uint64_t own = cuckoo->own_device != NULL ? cuckoo->undo_bytes : 0;
-    sw_cuckoo_backend_facts(&cuckoo->geometry, 2 * cuckoo->cells_bytes + cuckoo->stash_bytes + own,
-                            facts);
+    const uint64_t cells = is_released(cuckoo) ? 0 : 2 * cuckoo->cells_bytes;
+    sw_cuckoo_backend_facts(&cuckoo->geometry, cells + cuckoo->stash_bytes + own, facts);
     facts->image_bytes = cuckoo->cells_bytes + cuckoo->stash_bytes;
 }
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
+/* Enters a phase that reads cells. */
+static void enter_read(struct cuckoo *cuckoo)
+{
+    sw_phase_lock_enter_read(&cuckoo->lock);
+    while (is_released(cuckoo)) {
+        sw_phase_lock_leave_read(&cuckoo->lock);
+        (void)sw_phase_lock_enter_uncounted(&cuckoo->lock);
+        if (is_released(cuckoo)) {
+            empty(cuckoo);
+        }
+        sw_phase_lock_leave_write(&cuckoo->lock);
+        sw_phase_lock_enter_read(&cuckoo->lock);
+    }
+}
+
 static void run_operations(struct cuckoo *cuckoo, struct sw_batch *batch)
 {
     if (sw_batch_only_reads(batch)) {
-        sw_phase_lock_enter_read(&cuckoo->lock);
+        enter_read(cuckoo);
         SW_BY_WIDTH(cuckoo->slot_bits, sw_cuckoo_run_reads, cuckoo, batch);
         sw_phase_lock_leave_read(&cuckoo->lock);
         return;
     }
     batch->write_sequence = sw_phase_lock_enter_write(&cuckoo->lock);
+    if (is_released(cuckoo)) {
+        empty(cuckoo);
+    }
     struct sw_scratch_set *scratch = &cuckoo->device->scratch;
     struct sw_scratch_area *undo =
         sw_scratch_borrow(scratch, cuckoo->last_undo, cuckoo->undo_bytes);
@@ -206,7 +238,7 @@ static void take_image(struct cuckoo *cuckoo, struct sw_batch *batch)
         batch->status = SW_E_NOMEM;
         return;
     }
-    sw_phase_lock_enter_read(&cuckoo->lock);
+    enter_read(cuckoo);
     batch->image.sequence = sw_phase_lock_writers(&cuckoo->lock);
     uint64_t began_ns = sw_now_ns();
     fill_image(cuckoo, image);
@@ -225,6 +257,20 @@ static uint64_t last_sequence(void *table)
     return sw_phase_lock_writers(&((struct cuckoo *)table)->lock);
 }
 
+/* Removes all entries, in a write phase. `releases`: gives the memory of the cells back. */
+static void clear(struct cuckoo *cuckoo, bool releases)
+{
+    if (is_released(cuckoo)) {
+        return;
+    }
+    empty(cuckoo);
+    if (releases) {
+        sw_memory_discard(cuckoo->cells[0], cuckoo->cells_bytes);
+        sw_memory_discard(cuckoo->cells[1], cuckoo->cells_bytes);
+        set_released(cuckoo, true);
+    }
+}
+
 static int cpu_submit(void *queue, struct sw_batch *batch)
 {
     struct cuckoo *cuckoo = queue;
@@ -239,7 +285,7 @@ static int cpu_submit(void *queue, struct sw_batch *batch)
     batch->write_sequence = sw_phase_lock_enter_write(&cuckoo->lock);
     batch->counters.deleted = cuckoo->state.occupied;
     batch->_stash_change = -(int64_t)cuckoo->state.stash_occupied;
-    empty(cuckoo);
+    clear(cuckoo, batch->releases);
     sw_phase_lock_leave_write(&cuckoo->lock);
     return SW_OK;
 }
@@ -248,7 +294,7 @@ static int cpu_check(void *table, char *violation, size_t violation_size)
 {
     struct cuckoo *cuckoo = table;
     int status;
-    sw_phase_lock_enter_read(&cuckoo->lock);
+    enter_read(cuckoo);
     if (cuckoo->slot_bits == 64) {
         struct sw_cuckoo_table_s64 view = sw_cuckoo_table_of_s64(cuckoo);
         status = sw_cuckoo_check(64, &view, violation, violation_size);

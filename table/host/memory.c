@@ -51,6 +51,11 @@ void *sw_memory_map_touched(uint64_t bytes)
     return memory;
 }
 
+void sw_memory_discard(void *memory, uint64_t bytes)
+{
+    (void)madvise(memory, (size_t)bytes, MADV_DONTNEED);
+}
+
 void sw_memory_unmap(void *memory, uint64_t bytes)
 {
     if (memory != NULL) {

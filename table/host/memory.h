@@ -20,6 +20,9 @@ void *sw_memory_map(uint64_t bytes);
 /* Does the same and touches all pages, so that filling the memory causes no page faults. Also
  * returns NULL if `bytes` exceed 95 % of the available memory. */
 void *sw_memory_map_touched(uint64_t bytes);
+/* Gives the pages of mapped memory back to the system, which provides zeros when they are touched
+ * again. */
+void sw_memory_discard(void *memory, uint64_t bytes);
 /* NULL is allowed. */
 void sw_memory_unmap(void *memory, uint64_t bytes);
 

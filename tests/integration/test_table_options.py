@@ -439,4 +439,21 @@ def many_small_tables():
                replies.ask("SELECT", "t8"), replies.ask("MGET", 1, 2)], [2, "OK", 1, 2, "OK", [b"1", b"1"]], "commands afterwards")
 
 
+@case
+def dropped_memory():
+    """the memory of the table that the server began with is free after DROP, with an engine that resizes and one that does not"""
+    for engine in ("robin_hood", "cuckoo"):
+        with Server("--engine", engine, "--capacity", "2M", "--frame-ops-max", "65536") as server, server.replies() as replies, \
+                server.connect() as frames:
+            for first in range(0, 1 << 20, 1 << 16):
+                keys = list(range(first, first + (1 << 16)))
+                equal(wire.call(frames, wire.SET, keys, keys).status, wire.OK, "SET")
+            equal([replies.ask("TABLE", "CREATE", "v2", "capacity", "1K"), replies.ask("TABLE", "SWAP", "default", "v2")], ["OK"] * 2, "SWAP")
+            before = server.resident_bytes()
+            equal(replies.ask("TABLE", "DROP", "v2"), "OK", "DROP")
+            eventually(lambda: server.resident_bytes() < before - (24 << 20), f"{engine} frees its memory", 10)
+            check("keeps its memory" not in server.log(), server.log())
+            equal([replies.ask("SET", 1, 2), replies.ask("GET", 1), replies.ask("DBSIZE")], ["OK", b"2", 1], "the other table")
+
+
 main()

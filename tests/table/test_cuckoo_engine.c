@@ -40,6 +40,25 @@ static void draw(struct fixture *fixture, struct random *random, uint32_t count,
     }
 }
 
+/* A table that gave its memory back behaves as an empty one, and takes the memory again. */
+static void release(struct fixture *fixture)
+{
+    const uint64_t before = fixture->info.bytes_reserved;
+    struct sw_batch clear = {.kind = SW_BATCH_CLEAR, .releases = true};
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(sw_batch_run(fixture->queue, &clear), SW_OK);
+        cr_assert_eq(clear.counters.deleted, 0);
+        fixture->batches++;
+        sw_table_info(fixture->table, &fixture->info);
+        cr_assert(fixture->info.backend != SW_BACKEND_CPU || fixture->info.bytes_reserved < before);
+    }
+    fixture_audit(fixture);
+    sw_table_info(fixture->table, &fixture->info);
+    cr_assert_eq(fixture->info.bytes_reserved, before);
+    cr_assert_eq(sw_batch_run(fixture->queue, &clear), SW_OK); /* the next batch finds it so */
+    fixture->batches++;
+}
+
 static void random_batches(uint32_t slot_bits, uint32_t functions, uint32_t max_probe,
                            uint64_t seed)
 {
@@ -68,8 +87,11 @@ static void random_batches(uint32_t slot_bits, uint32_t functions, uint32_t max_
         if (round % 20 == 19) {
             fixture_audit(&fixture);
         }
-        if (round == 70) {
+        if (round == 70 || round == 100) {
             fixture_clear(&fixture);
+        }
+        if (round == 100) {
+            release(&fixture);
         }
     }
     fixture_close(&fixture);
