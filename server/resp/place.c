@@ -33,6 +33,14 @@ const char *sw_place_refusal(const struct sw_resp_conn *state)
                : NULL;
 }
 
+bool sw_place_is_left(const struct sw_resp_conn *state, const struct sw_resp_argument *word)
+{
+    const struct sw_tables_view *view = state->conn->net->tables.view;
+    const struct sw_place *place =
+        view == NULL ? NULL : sw_tables_find(view, word->text, word->size);
+    return place != NULL && place->number != state->place;
+}
+
 void sw_place_select(struct sw_resp_conn *state, uint32_t number)
 {
     struct sw_conn *conn = state->conn;

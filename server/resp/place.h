@@ -24,6 +24,8 @@ bool sw_place_exists(const struct sw_conn *conn, int64_t number);
 int sw_place_open(const struct sw_conn *conn, uint32_t number);
 /* Returns an error line if the connection cannot select another place now, or NULL. */
 const char *sw_place_refusal(const struct sw_resp_conn *state);
+/* Returns whether SELECT with this argument would leave the connection's place for another one. */
+bool sw_place_is_left(const struct sw_resp_conn *state, const struct sw_resp_argument *word);
 /* Selects a place. It takes effect before the next command. */
 void sw_place_select(struct sw_resp_conn *state, uint32_t number);
 

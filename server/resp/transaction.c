@@ -15,6 +15,7 @@
 #include "server/resp/admit.h"
 #include "server/resp/monitor.h"
 #include "server/resp/permit.h"
+#include "server/resp/place.h"
 #include "server/resp/resp.h"
 #include "server/resp/watching.h"
 
@@ -231,6 +232,9 @@ bool sw_transaction_queue(struct sw_resp_conn *state, const struct sw_command *c
     const char *error = NULL;
     if (command->in_multi == SW_MULTI_REFUSED || sw_rmw_takes(command, arguments)) {
         error = SW_NOT_IN_MULTI;
+    } else if (command->id == SW_COMMAND_SELECT &&
+               sw_place_is_left(state, &arguments->arguments[1])) {
+        error = sw_place_refusal(state); /* later commands would be for the wrong table */
     } else if (command->kind == SW_KIND_DATA &&
                !resp->run_data(conn, command, arguments, SW_DATA_CHECK)) {
         return false;

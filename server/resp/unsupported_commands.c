@@ -21,8 +21,7 @@ static const struct {
     {"only GETRANGE and SETRANGE read or write parts of a value",
      "substr lcs bitcount bitfield bitfield_ro bitop bitpos "
      "getbit setbit"},
-    {"a key stays in its table: read its value with GET, and write it to the other table with SET",
-     "move"},
+    {"a key stays in its table: use COPY key key DB n, then DEL key", "move"},
     {"this server does not serialise single keys: read the value with GET, and write it with SET",
      "dump migrate restore restore-asking"},
     {"this server has no lists",

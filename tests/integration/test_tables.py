@@ -398,7 +398,10 @@ def transactions():
         equal(other.ask("SWAPDB", 1, 2), "OK", "SWAPDB")
         equal([replies.ask("MULTI"), replies.ask("SET", 1, 5), replies.ask("EXEC")], ["OK", "QUEUED", None], "a watcher")
         equal([replies.ask("MULTI"), replies.ask("SET", 1, 5), replies.ask("EXEC")], ["OK", "QUEUED", ["OK"]], "and once")
-        equal([replies.ask("MULTI"), replies.ask("SELECT", 2), replies.ask("EXEC")][1:], ["QUEUED", [inside]], "MULTI")
+        for word in (2, "db2"):
+            equal([replies.ask("MULTI"), replies.ask("SELECT", word), replies.ask("SET", 1, 9), replies.ask("EXEC"), replies.ask("GET", 1)],
+                  ["OK", inside, "QUEUED", ABORT, b"5"], "no command is for another table than its client means")
+        equal([replies.ask("MULTI"), replies.ask("SELECT", 99), replies.ask("EXEC")][1:], ["QUEUED", [OUT_OF_RANGE]], "as redis")
         equal([replies.ask("MULTI"), replies.ask("SET", 1, 6)], ["OK", "QUEUED"], "MULTI")
         equal(other.ask("SWAPDB", 1, 2), "OK", "SWAPDB")
         equal([replies.ask("EXEC"), replies.ask("GET", 1)], [["OK"], b"6"], "without a watch EXEC is of the new table")
