@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: MIT
 """libsherwood-cuda without a GPU: arrays that calls copy, on the emulated GPU's late streams, and calls in graphs."""
 
+import _ctypes
+import contextlib
 import ctypes
+import pathlib
 
 from attached import (DELETE, DRIVER, E_BUSY, E_FULL, E_INVALID, EMULATED, GET, MIB, SET, SMALL, STAGE, SUM, Attached, Memory, call_of, capture,
                       gpus, loaded)
@@ -240,6 +243,25 @@ def graphs():
             own = Attached(library, driver, server, -1)
         equal(own.call(GET, 9), 0, library.sherwood_cuda_error())
         own.close()
+
+
+@case
+def stays_loaded():
+    """dlclose does not unload the library, because a graph that outlives its handle calls it"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    stream, graph = ctypes.c_void_p(), ctypes.c_void_p()
+    equal(driver.cuStreamCreate(ctypes.byref(stream), 1), 0)
+    with daemon(*SMALL, "--key-bits", "64", program=EMULATED) as server:
+        own, arrays = Attached(library, driver, server, -1), [Memory(driver, "segment") for _ in range(4)]
+        with capture(driver, stream, graph):
+            call = call_of(GET, arrays, 9, 0, 2, stream)
+            equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), 0, library.sherwood_cuda_error())
+        own.close()
+        with contextlib.suppress(OSError):
+            for _ in range(20):  # each case has loaded it
+                _ctypes.dlclose(library._handle)  # pylint: disable=protected-access
+        check("libsherwood-cuda" in pathlib.Path("/proc/self/maps").read_text(encoding="utf-8"), "it is unloaded")
+        equal((driver.fake_launch(graph, stream), driver.cuStreamSynchronize(stream), driver.cuGraphDestroy(graph)), (0, 0, 0))
 
 
 if __name__ == "__main__":
