@@ -186,7 +186,11 @@ static bool hand_in(struct sw_flights *flights, struct sw_flight *flight)
     }
     if (flights->backlog != NULL && flight->submitted && flight->batch.write_sequence != 0 &&
         sw_backlog_is_on(flights->backlog)) {
-        sw_logging_add_to_backlog(flights->backlog, &flight->batch, flights->widths, copies);
+        if (flight->hides_results) {
+            sw_backlog_skip(flights->backlog, flight->batch.write_sequence);
+        } else {
+            sw_logging_add_to_backlog(flights->backlog, &flight->batch, flights->widths, copies);
+        }
     }
     return true;
 }

@@ -40,6 +40,8 @@ struct sw_flight {
     uint8_t generation;         /* that of the list when it was started */
     bool submitted;             /* the queue has accepted the batch */
     bool is_shared;             /* a client may change arrays of the batch meanwhile */
+    bool hides_results;         /* its results lie where a client may change them, or on a device:
+                                   a backlog that is on since it was started skips the write */
     bool is_inside;             /* a write that has entered the gate and has not left it */
     bool lends; /* its arrays stay until it may be answered, so the log needs no copy of them, even
                    in a list whose `copies` is set */

@@ -33,6 +33,8 @@
 static void launch(struct sw_bulk_frame *frame)
 {
     frame->flight.is_shared = frame->ring != NULL; /* its arrays lie in regions */
+    frame->flight.hides_results = frame->flight.is_shared && frame->results == NULL &&
+                                  sw_request_logs_results(&frame->request);
     sw_batches_start(frame->table->batches, &frame->flight, (uint32_t)frame->conn->peer.id);
 }
 

@@ -90,7 +90,8 @@ static bool needs_copies(const struct sw_bulk_frame *frame)
            (batches->shape.value_format == SW_VALUE_STRING && sw_operation_has_operands(operation));
 }
 
-/* Does the log get what the table replies? Then it must not lie where the client can change it. */
+/* Does the log get what the table replies? Then it must not lie where the client can change it. A
+ * replica may connect at any time, so a caller asks once for each frame. */
 static bool logs_results(const struct sw_bulk_frame *frame)
 {
     return sw_request_logs_results(&frame->request) &&
@@ -100,16 +101,16 @@ static bool logs_results(const struct sw_bulk_frame *frame)
 static const enum sw_ring_array inputs[] = {SW_RING_KEYS, SW_RING_OPERANDS, SW_RING_SCORES};
 #define INPUTS (sizeof(inputs) / sizeof(inputs[0]))
 
-/* Reserves memory of the arena for the inputs. If the arena has no room now, stalls the connection
- * and returns false. */
-static bool reserve(struct sw_bulk_frame *frame, const struct sw_ring_extent *extents)
+/* Reserves memory of the arena for the inputs, and for the results if the log gets them. If the
+ * arena has no room now, stalls the connection and returns false. */
+static bool reserve(struct sw_bulk_frame *frame, const struct sw_ring_extent *extents, bool logs)
 {
     struct sw_conn *conn = frame->conn;
     uint64_t bytes = 0;
     for (size_t i = 0; i < INPUTS; i++) {
         bytes += sw_frame_align(extents[inputs[i]].bytes);
     }
-    bytes += logs_results(frame) ? sw_bulk_results_bytes(&frame->request) : 0;
+    bytes += logs ? sw_bulk_results_bytes(&frame->request) : 0;
     if (!sw_conn_arena_is_reserved(conn) && sw_bulk_frame_reserve(frame, bytes)) {
         return true;
     }
@@ -118,18 +119,25 @@ static bool reserve(struct sw_bulk_frame *frame, const struct sw_ring_extent *ex
     return false;
 }
 
-/* Returns whether the server itself can copy results to the regions of the client. */
-static bool can_copy_results(const struct sw_bulk_frame *frame)
+/* Returns whether the server itself can copy results to the regions of the client; if not, with a
+ * sentence in `message`. */
+static bool can_copy_results(const struct sw_bulk_frame *frame, char *message, size_t message_bytes)
 {
     const struct sw_region *values = frame->regions[SW_RING_VALUES];
     const struct sw_region *found = frame->regions[SW_RING_FOUND];
-    return !logs_results(frame) || ((values == NULL || values->mapping != NULL) &&
-                                    (found == NULL || found->mapping != NULL));
+    if ((values == NULL || values->mapping != NULL) && (found == NULL || found->mapping != NULL)) {
+        return true;
+    }
+    snprintf(message, message_bytes,
+             "%s cannot reply to device memory beside a log or replicas: use a region in host "
+             "memory",
+             sw_operation_name(frame->request.operation));
+    return false;
 }
 
 /* Copies the inputs to the memory that was reserved, and places the results behind them if the log
  * gets them. Returns the status. */
-static int copy(struct sw_bulk_frame *frame, const struct sw_ring_extent *extents)
+static int copy(struct sw_bulk_frame *frame, const struct sw_ring_extent *extents, bool logs)
 {
     uint8_t *to = frame->memory;
     int status = SW_OK;
@@ -146,7 +154,7 @@ static int copy(struct sw_bulk_frame *frame, const struct sw_ring_extent *extent
         frame->arrays[array] = to;
         to += sw_frame_align(bytes);
     }
-    frame->results = logs_results(frame) ? to : NULL;
+    frame->results = logs ? to : NULL;
     SW_COUNT(frame->bulk->net->counters, ring_copies, 1);
     return status;
 }
@@ -217,21 +225,18 @@ static bool begin_ring_frame(struct sw_bulk_shared *shared, const struct sw_subm
         status = SW_REPLY_BAD_REQUEST;
     }
     bool copies = status == SW_REPLY_OK && needs_copies(frame);
-    if (copies && !can_copy_results(frame)) {
+    const bool logs = copies && logs_results(frame);
+    if (logs && !can_copy_results(frame, message, sizeof(message))) {
         status = SW_REPLY_BAD_REQUEST;
         copies = false;
-        snprintf(message, sizeof(message),
-                 "%s cannot reply to device memory beside a log or replicas: use a region in host "
-                 "memory",
-                 sw_operation_name(request.operation));
     }
-    if (copies && !reserve(frame, extents)) {
+    if (copies && !reserve(frame, extents, logs)) {
         sw_bulk_frame_put(frame);
         return false;
     }
     sw_ring_take(&shared->ring);
     SW_COUNT(bulk->net->counters, ring_requests, 1);
-    if (copies && copy(frame, extents) != SW_OK) {
+    if (copies && copy(frame, extents, logs) != SW_OK) {
         status = SW_REPLY_SERVER_ERROR;
         snprintf(message, sizeof(message), "%s", sw_status_text(SW_E_DEVICE));
     }

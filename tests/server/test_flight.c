@@ -9,6 +9,7 @@
 
 #include "server/batch/flight.h"
 #include "server/limits.h"
+#include "server/repl/backlog.h"
 #include "table/table.h"
 
 enum { FLIGHTS = 8 };
@@ -232,4 +233,26 @@ Test(flight, a_device_lost_at_submit_is_flagged_too)
     cr_assert_eq(fixture.list[1].batch.status, SW_E_DEVICE);
     cr_assert_eq(fixture.calls[0], 1);
     cr_assert_eq(fixture.calls[1], 1);
+}
+
+Test(flight, a_backlog_that_comes_on_meanwhile_skips_hidden_results)
+{
+    uint64_t key = 7;
+    struct sw_backlog_record *record;
+    struct sw_flight *flight = &fixture.list[0];
+    struct sw_backlog *backlog = sw_backlog_create(1 << 20);
+    fixture.flights.backlog = backlog;
+    fixture.flights.widths = (struct sw_logged_widths){8, 8, 0, 0};
+    flight->hides_results = true; /* `previous` and `found` are NULL */
+    flight->batch.op = SW_FIND_OR_INSERT;
+    flight->batch.keys = &key;
+    start(1);
+    flight->batch.write_sequence = 1;
+    sw_backlog_enable(backlog, NULL);
+    fixture.queue.done = 1;
+    cr_assert_eq(sw_flights_poll(&fixture.flights), 1);
+    cr_assert_eq(fixture.calls[0], 1);
+    cr_assert_eq(sw_backlog_take(backlog, 0, &record, 1, 1 << 20), -1,
+                 "a replica needs a snapshot");
+    sw_backlog_destroy(backlog);
 }
