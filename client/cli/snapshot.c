@@ -240,7 +240,8 @@ static int export_columns(struct sw_cli *cli, struct sw_cli_snapshot *snapshot, 
     const char *const words = ending_of_integers(8);
     bool good =
         open_column(cli, &outputs[KEYS], folder, "keys", ending_of_integers(header->key_bytes)) &&
-        open_column(cli, &outputs[VALUES], folder, "values", ending_of_values(header)) &&
+        (header->value_bytes == 0 ||
+         open_column(cli, &outputs[VALUES], folder, "values", ending_of_values(header))) &&
         (!has_scores || open_column(cli, &outputs[SCORES], folder, "scores", words)) &&
         (!has_times || open_column(cli, &outputs[TIMES], folder, "expires", words)) &&
         read_all(cli, snapshot, "exported", write_columns, &columns);

@@ -3,8 +3,10 @@
 """Rows by sherwood-cli: lists of numbers as values, and CSV dumps that load back bit by bit."""
 
 import os
+import pathlib
 import random
 import struct
+import tempfile
 
 import harness
 from harness import case, check, equal, main
@@ -91,7 +93,8 @@ def bytes_are_hex():
 @case
 def keys_alone():
     """dump writes the keys of a table without values, one a line, and load takes such lines, also with a comma or a header"""
-    with harness.Server("--backend", "cpu", "--value-type", "none") as server:
+    with tempfile.TemporaryDirectory() as folder, \
+            harness.Server("--backend", "cpu", "--value-type", "none", "--data-dir", folder) as server:
         def cli(*words, rc=0, **options):
             return harness.run(CLI, "-q", "-p", server.port, *words, rc=rc, **options).strip()
         equal(cli("INSERT", "7", "8", "7").split(), ["1", "1", "0"], "INSERT")
@@ -101,6 +104,11 @@ def keys_alone():
         for line in ("12,1", "x"):
             check("stdin:2: " in (text := cli("load", "--format", "csv", "-", stdin=f"12\n{line}\n", rc=1)), text)
         equal(cli("DBSIZE"), "5", "a bad line: nothing of its batch is stored")
+        equal(server.ask("SAVE"), "OK", "SAVE")
+        snapshot = next(str(path) for path in pathlib.Path(folder).glob("snapshot-*"))
+        harness.run(CLI, "-q", "snapshot", "export", snapshot, folder + "/columns")
+        columns = {path.name: path.read_bytes() for path in pathlib.Path(folder, "columns").iterdir()}
+        equal((list(columns), len(columns["keys.u64"])), (["keys.u64"], 40), "a snapshot has a column of keys alone")
 
 
 @case
