@@ -300,6 +300,13 @@ def files():
             round_trip(c, folder, ".npy")
             np.save(path := os.path.join(folder, "x.npy"), keys[:9])
             equal((c.delete_many(keys[:9]).all(), c.load(path), len(c)), (True, 9, len(keys)), "an array of keys")
+            arrays = os.path.join(folder, "y.npz")
+            for wrong in (keys.reshape(-1, 2), keys[:1].reshape(1, 1), keys[0]):
+                np.save(path, wrong)
+                raises(ValueError, "neither records of 'key' nor one dimension", c.load, path)
+                np.savez(arrays, key=wrong)
+                raises(ValueError, "keys need one dimension", c.load, arrays)
+            raises(ValueError, "name one of these with keys=", c.load, arrays, keys="hash")
             raises(ValueError, "need .npz, .npy or .parquet", c.dump, os.path.join(folder, "x.csv"))
     os.umask(old)
 

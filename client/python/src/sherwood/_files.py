@@ -66,7 +66,7 @@ def _own(layout: Layout, names: Names) -> Names:
 
 def _values(held: Any, names: Names, keys: Any) -> Any:
     """Returns the values of a file; of keys without values, those of 0 bytes."""
-    return held[names[1]] if len(names) > 1 else np.empty((len(keys), 0), np.uint8)
+    return held[names[1]] if len(names) > 1 else np.empty((*np.shape(keys)[:1], 0), np.uint8)
 
 
 def _of_suffix(path: str, known: dict[str, Callable[..., Any]]) -> Callable[..., Any]:
@@ -99,8 +99,8 @@ def _pyarrow(module: str) -> Any:
 def _named(path: str, there: Any, names: Names) -> None:
     for name in names:
         if name not in there:
-            raise ValueError(f"{path}: the file has no {name!r}, but {', '.join(there)}: name two of these with keys= and"
-                             " values=")
+            wanted = "two of these with keys= and values=" if len(names) > 1 else "one of these with keys="
+            raise ValueError(f"{path}: the file has no {name!r}, but {', '.join(there)}: name {wanted}")
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -129,11 +129,11 @@ def _read_npy(path: str, _layout: Layout, names: Names, batch: int) -> Batches:
         yield from _cut(path, found[names[0]], _values(found, names, found), batch)
     elif found.ndim == 1 and len(names) == 1:
         yield from _cut(path, found, _values(found, names, found), batch)
-    elif found.ndim == 2 and found.shape[1] == 2:
+    elif found.ndim == 2 and found.shape[1] == 2 and len(names) == 2:
         yield from _cut(path, found[:, 0], found[:, 1], batch)
     else:
         raise ValueError(f"{path}: an array of dtype {found.dtype} and shape {found.shape} has neither records of"
-                         f" {names[0]!r} and {names[1]!r} nor two columns")
+                         f" {' and '.join(map(repr, names))} nor {('one dimension', 'two columns')[len(names) - 1]}")
 
 
 def _has_no_rows(path: str, layout: Layout) -> None:
@@ -203,7 +203,7 @@ def _read_parquet(path: str, layout: Layout, names: Names, batch: int) -> Batche
                 row = before + int(np.flatnonzero(np.asarray(column.is_null()))[0])
                 raise ValueError(f"{path}: row {row} has a null in {name!r}, and a table has no nulls: drop or fill it")
         if len(names) == 1:
-            made = _values(None, names, keys)
+            made = np.empty((len(keys), 0), np.uint8)
         else:
             made = _rows(path, values, layout, before) if layout.value_shape else np.asarray(values)
         yield np.asarray(keys), made, total
