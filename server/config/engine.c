@@ -188,15 +188,18 @@ int sw_config_check_given(const struct sw_config *config, const bool given[SW_OP
 /* Checks the options of a key set. */
 static int check_set(const struct sw_config *config, char *error, size_t error_bytes)
 {
-    const char *option = config->value_bytes != 0   ? "value-bytes"
-                         : config->ids > 0          ? "ids"
-                         : config->default_ttl != 0 ? "default-ttl"
-                         : config->rows_max != 0    ? "rows-max"
-                                                    : NULL;
+    const char *option = config->value_bytes != 0           ? "value-bytes"
+                         : config->ids > 0                  ? "ids"
+                         : config->default_ttl != 0         ? "default-ttl"
+                         : config->rows_max != 0            ? "rows-max"
+                         : config->resp_key_text_bytes != 0 ? "resp-key-text-bytes"
+                                                            : NULL;
     if (option == NULL) {
         return 0;
     }
-    snprintf(error, error_bytes, "keys without values (value-type none) have no %s: leave it out",
+    snprintf(error, error_bytes,
+             "keys without values (value-type none) have no %s: leave it out, or set it to 0 for a "
+             "table of a server that has it",
              option);
     return -1;
 }

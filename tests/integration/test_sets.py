@@ -150,6 +150,19 @@ def several_tables():
 
 
 @case
+def a_table_beside_rows():
+    """where the server's options exclude a key set, the refusal names each option that must be 0"""
+    rows = ("--value-bytes", "60", "--value-type", "string", "--resp-keys", "hash", "--resp-key-text-bytes", "30")
+    for flags, options in ((rows, ("value-bytes", "resp-key-text-bytes")), (("--ids", "5"), ("ids",)), (("--default-ttl", "5"), ("default-ttl",))):
+        with start(*SET[:2], *flags) as server, server.replies() as replies:
+            words = ["TABLE", "CREATE", "seen", "value-type", "none"]
+            for option in options:
+                check(f"have no {option}: leave it out, or set it to 0" in (said := error_of(replies, *words)), said)
+                words += [option, "0"]
+            equal([replies.ask(*words), replies.ask("SELECT", "seen"), replies.ask("INSERT", 1)], ["OK", "OK", [1]], str(words))
+
+
+@case
 def slots_move():
     """slots of a cluster move to another node with their keys, and back"""
     with cluster(2, *SET, "--capacity", "4K", "--max-capacity", "16K") as servers:
