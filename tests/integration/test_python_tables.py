@@ -57,6 +57,11 @@ def changes():
         equal(listed, {"default": (0, 1), "rows": (7, 0), "v2": (65536, 2)}, "tables")
         check(c.tables()[1].slots_max >= 1 << 20 > c.tables()[1].slots, str(c.tables()[1]))
         c.rename_table("v2", "old")
+        with c.table("old") as old:
+            c.drop_table("old")
+            c.create_table("old", value_bytes=64, value_type="u32")
+            for read in (lambda: old.submit.get_many([1, 2], default=0).result(), lambda: asyncio.run(of_aio(old))):
+                raises(sherwood.Refused, "another width or type", read)
         c.drop_table("old")
         c.drop_table("old", missing_ok=True)
         for i in range(70):

@@ -13,18 +13,17 @@ from . import _segments
 from ._engine import Done, Engine, Job, Work, closed
 from ._errors import Failed, Refused
 from ._facts import Layout
-from ._link import Link, Options
+from ._link import Link
 from ._native import lib
 from ._plans import Plan
 from ._typed import AioCalls
-from ._waits import Writes
 
 
 class Reader:
     """The handle of one event loop. Everything here runs in that loop's thread."""
 
-    def __init__(self, options: Options, writes: Writes, loop: asyncio.AbstractEventLoop) -> None:
-        self.link = Link(options, writes)
+    def __init__(self, link: Link, loop: asyncio.AbstractEventLoop) -> None:
+        self.link = link
         self.link.on_drop = self.unwatch
         self.engine = Engine(self.link, is_aio=True)
         self._loop = weakref.ref(loop)
@@ -165,7 +164,7 @@ class Aio(AioCalls):
         loop = asyncio.get_running_loop()
         reader = self._readers.get(loop)
         if reader is None:
-            reader = self._readers[loop] = Reader(self._link.options, self._link.writes, loop)
+            reader = self._readers[loop] = Reader(self._link.beside(), loop)
         return reader.push(work)
 
     def _turn(self) -> None:

@@ -183,6 +183,12 @@ class Link:
         self._layout: Optional[Layout] = None
         _links.add(self)
 
+    def beside(self) -> Link:
+        """Returns a link with connections of its own. It refuses a server or a table that the arrays of this link do not fit."""
+        link = Link(self.options, self.writes)
+        link._server = self._server
+        return link
+
     @property
     def is_open(self) -> bool:
         return self._pointer is not None

@@ -15,7 +15,7 @@ from . import _segments, _waits
 from ._engine import Done, Engine, Job, Work
 from ._errors import Refused
 from ._facts import Layout
-from ._link import Link, Options, lost_in_fork
+from ._link import Link, lost_in_fork
 from ._native import lib
 from ._plans import Plan
 from ._typed import SubmitCalls
@@ -24,8 +24,8 @@ from ._typed import SubmitCalls
 class Worker:
     """A thread that carries out jobs on a handle of its own. It ends once it is stopped and idle."""
 
-    def __init__(self, options: Options, calls_max: int, writes: _waits.Writes) -> None:
-        self.engine = Engine(Link(options, writes))
+    def __init__(self, link: Link, calls_max: int) -> None:
+        self.engine = Engine(link)
         self.room = threading.Semaphore(calls_max)
         self.lock = threading.Lock()
         self.inbox: list[Work] = []
@@ -186,8 +186,8 @@ class Submit(SubmitCalls):
             if self._link.closed:
                 raise Refused("this client is closed: make a new one")
             if self._worker is None:
-                self._worker = Worker(self._link.options, self._link.facts()[0].requests_in_flight_max,
-                                      self._link.writes)
+                calls_max = self._link.facts()[0].requests_in_flight_max
+                self._worker = Worker(self._link.beside(), calls_max)
                 weakref.finalize(self, self._worker.stop).atexit = False
             worker = self._worker
         return worker.push(work)
