@@ -375,6 +375,7 @@ static struct sw_seat_parts parts_of(struct sw_loop *loop, struct sw_table *tabl
         .may = loop->index == 0 ? sw_loop_sweeping : NULL,
         .context = loop,
         .seed = uv_hrtime() + loop->index,
+        .thread = loop->index + 1,
     };
 }
 

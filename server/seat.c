@@ -29,7 +29,7 @@ int sw_seat_init(struct sw_seat *seat, const struct sw_seat_parts *parts, struct
     memset(seat, 0, sizeof(*seat));
     sw_list_init(&seat->link);
     if (sw_batches_init(batches, parts->table, parts->config, parts->counters,
-                        first == NULL ? NULL : first->batches.io) != 0 ||
+                        first == NULL ? NULL : first->batches.io, parts->thread) != 0 ||
         sw_resp_init(&seat->resp, parts->net, batches, &parts->owner, parts->seed,
                      first == NULL ? NULL : &first->resp) != 0) {
         return -1;

@@ -46,6 +46,7 @@ struct sw_seat_parts {
     enum sw_sweeping (*may)(void *loop); /* NULL: another loop removes expired keys, and tidies */
     void *context;                       /* argument of both */
     uint64_t seed;                       /* starts the random numbers of RANDOMKEY */
+    uint32_t thread;                     /* number of the loop's thread, at least 1 */
 };
 
 /* Opens a seat, which must not move afterwards. `first`: the first seat of the loop, which must

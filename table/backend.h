@@ -199,6 +199,11 @@ struct sw_backend {
      * the launches while no launch is in flight. May return before the work is done. Returns false
      * on a lost device. NULL: there is nothing to do. */
     bool (*tidy)(void *queue) SW_NONE_BY_DEFAULT;
+    /* Implements sw_queue_create_for: the queue belongs to this thread, whose queues of other
+     * tables have the same number. Called once, before the first batch. NULL: the number does not
+     * matter.
+     */
+    int (*queue_join)(void *queue, uint32_t thread) SW_NONE_BY_DEFAULT;
 };
 
 /* Returns whether all operations of a batch are GET or PEEK. */

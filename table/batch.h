@@ -30,6 +30,11 @@ void sw_io_free(struct sw_table *table, void *memory, size_t bytes);
 /* A queue: its batches of one stream take effect in the order of submission. Use one queue per
  * thread. */
 SW_MUST_CHECK int sw_queue_create(struct sw_table *table, struct sw_queue **out);
+/* Does the same for a thread that uses several tables with one struct sw_device. Small batches of
+ * reads of these tables may then share launches. `thread` is at least 1; only one thread uses the
+ * queues with a number. */
+SW_MUST_CHECK int sw_queue_create_for(struct sw_table *table, uint32_t thread,
+                                      struct sw_queue **out);
 /* Every batch of the queue must have completed. NULL is allowed. */
 void sw_queue_destroy(struct sw_queue *queue);
 

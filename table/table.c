@@ -306,6 +306,11 @@ void sw_io_free(struct sw_table *table, void *memory, size_t bytes)
 
 int sw_queue_create(struct sw_table *table, struct sw_queue **out)
 {
+    return sw_queue_create_for(table, 0, out);
+}
+
+int sw_queue_create_for(struct sw_table *table, uint32_t thread, struct sw_queue **out)
+{
     *out = NULL;
     struct sw_queue *queue = calloc(1, sizeof(*queue));
     if (queue == NULL) {
@@ -313,6 +318,12 @@ int sw_queue_create(struct sw_table *table, struct sw_queue **out)
     }
     queue->table = table;
     int status = table->backend->queue_open(table->memory, &queue->memory);
+    if (status == SW_OK && thread != 0 && table->backend->queue_join != NULL) {
+        status = table->backend->queue_join(queue->memory, thread);
+        if (status != SW_OK) {
+            table->backend->queue_close(queue->memory);
+        }
+    }
     if (status != SW_OK) {
         free(queue);
         return status;

@@ -167,14 +167,20 @@ void sw_io_free(struct sw_table *table, void *memory, size_t bytes)
     free(memory);
 }
 
-int sw_queue_create(struct sw_table *table, struct sw_queue **out)
+int sw_queue_create_for(struct sw_table *table, uint32_t thread, struct sw_queue **out)
 {
+    (void)thread;
     *out = calloc(1, sizeof(**out));
     if (*out == NULL) {
         return SW_E_NOMEM;
     }
     (*out)->table = table;
     return SW_OK;
+}
+
+int sw_queue_create(struct sw_table *table, struct sw_queue **out)
+{
+    return sw_queue_create_for(table, 0, out);
 }
 
 void sw_queue_destroy(struct sw_queue *queue)

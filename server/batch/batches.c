@@ -16,7 +16,7 @@
 
 int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
                     const struct sw_config *config, struct sw_loop_counters *counters,
-                    struct sw_io_arena *io)
+                    struct sw_io_arena *io, uint32_t thread)
 {
     memset(batches, 0, sizeof(*batches));
     batches->table = table;
@@ -32,9 +32,9 @@ int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
     sw_flights_init(&batches->write_flights, &batches->submitter, counters);
     sw_flights_init(&batches->resp_flights, &batches->resp_submitter, counters);
     sw_flights_init(&batches->rmw_flights, &batches->rmw_submitter, counters);
-    if (sw_queue_create(table, &batches->submitter.queue) != SW_OK ||
-        sw_queue_create(table, &batches->resp_submitter.queue) != SW_OK ||
-        sw_queue_create(table, &batches->rmw_submitter.queue) != SW_OK) {
+    if (sw_queue_create_for(table, thread, &batches->submitter.queue) != SW_OK ||
+        sw_queue_create_for(table, thread, &batches->resp_submitter.queue) != SW_OK ||
+        sw_queue_create_for(table, thread, &batches->rmw_submitter.queue) != SW_OK) {
         return -1;
     }
     return io != NULL ? 0 : sw_io_arena_init(&batches->arena, table, config->arena_bytes);

@@ -52,11 +52,12 @@ struct sw_batches {
 };
 
 /* Borrows the table, the counters and `io` until sw_batches_fini. `io`: the arena of the loop's
- * first seat; NULL: allocates an arena. Returns 0, or -1 if there is no memory; sw_batches_fini may
+ * first seat; NULL: allocates an arena. `thread`: number of the loop's thread for
+ * sw_queue_create_for. Returns 0, or -1 if there is no memory; sw_batches_fini may
  * be called after either, once no batch is in flight. */
 int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
                     const struct sw_config *config, struct sw_loop_counters *counters,
-                    struct sw_io_arena *io);
+                    struct sw_io_arena *io, uint32_t thread);
 void sw_batches_fini(struct sw_batches *batches);
 
 /* Sends writes to this log from now on. A write is answered when the log reports it as answerable.

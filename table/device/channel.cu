@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "table/device/launcher.cuh"
+#include "table/device/reader.cuh"
 #include "table/host/brief_lock.h"
 
 /* --- the order of batches; under the mutex ---------------------------------------------------- */
@@ -21,22 +22,29 @@ cudaError_t sw_cuda_wait_for_write(struct sw_cuda_channel *channel)
     return cudaStreamWaitEvent(channel->stream, owner->write_done, 0);
 }
 
+/* Has the channel wait for the work that is on this stream now. `event` is one that the owner's
+ * mutex guards. */
+static cudaError_t wait_for_stream(struct sw_cuda_channel *channel, cudaStream_t stream,
+                                   cudaEvent_t event)
+{
+    const cudaError_t error = cudaEventRecord(event, stream);
+    return error == cudaSuccess ? cudaStreamWaitEvent(channel->stream, event, 0) : error;
+}
+
 /* Later write batches wait for this one, so they need not wait for these reads again. */
 cudaError_t sw_cuda_wait_for_reads(struct sw_cuda_channel *channel)
 {
     cudaError_t error = cudaSuccess;
     for (struct sw_cuda_channel *other = channel->owner->channels; other != NULL;
          other = other->next) {
-        if (!other->reads_pending) {
-            continue;
+        if (other->reads_pending && other != channel && error == cudaSuccess) {
+            error = wait_for_stream(channel, other->stream, other->reads_done);
+        }
+        if (other->shared_reads_pending && error == cudaSuccess) {
+            error = wait_for_stream(channel, other->reader->stream, other->reads_done);
         }
         other->reads_pending = false;
-        if (other != channel && error == cudaSuccess) {
-            error = cudaEventRecord(other->reads_done, other->stream);
-            if (error == cudaSuccess) {
-                error = cudaStreamWaitEvent(channel->stream, other->reads_done, 0);
-            }
-        }
+        other->shared_reads_pending = false;
     }
     return error;
 }
@@ -47,13 +55,35 @@ cudaError_t sw_cuda_write_submitted(struct sw_cuda_channel *channel)
     return cudaEventRecord(channel->owner->write_done, channel->stream);
 }
 
+bool sw_cuda_writes_are_done(struct sw_cuda_channel *channel)
+{
+    const struct sw_cuda_channel_owner *owner = channel->owner;
+    if (channel->writes_done != owner->writes) {
+        if (cudaEventQuery(owner->write_done) != cudaSuccess) {
+            (void)cudaGetLastError(); /* not ready; the next call on a lost device reports that */
+            return false;
+        }
+        channel->writes_done = owner->writes;
+    }
+    return true;
+}
+
+/* Waits for all work of the channel's queue. The device must be current. */
+static cudaError_t synchronize(const struct sw_cuda_channel *channel)
+{
+    const cudaError_t error = cudaStreamSynchronize(channel->stream);
+    return error == cudaSuccess && channel->reader != NULL
+               ? cudaStreamSynchronize(channel->reader->stream)
+               : error;
+}
+
 cudaError_t sw_cuda_wait_for_channels(struct sw_cuda_channel_owner *owner)
 {
     cudaError_t error = cudaSuccess;
     pthread_mutex_lock(&owner->order);
     for (struct sw_cuda_channel *channel = owner->channels; channel != NULL && error == cudaSuccess;
          channel = channel->next) {
-        error = cudaStreamSynchronize(channel->stream);
+        error = synchronize(channel);
     }
     pthread_mutex_unlock(&owner->order);
     return error;
@@ -61,25 +91,36 @@ cudaError_t sw_cuda_wait_for_channels(struct sw_cuda_channel_owner *owner)
 
 /* --- submit and poll -------------------------------------------------------------------------- */
 
-/* Makes the device current, if the thread has another one. cudaSetDevice locks what the driver
- * shares between threads, even if nothing changes. */
-static cudaError_t choose_device(int device)
+/* cudaSetDevice locks what the driver shares between threads, even if nothing changes. */
+cudaError_t sw_cuda_use_device(int device)
 {
     int current = 0;
     const cudaError_t error = cudaGetDevice(&current);
     return error == cudaSuccess && current != device ? cudaSetDevice(device) : error;
 }
 
-bool sw_cuda_channel_begin(struct sw_cuda_channel *channel)
+/* Under the mutex, which a failure unlocks. `error` is that of the choice of the device. */
+static bool has_begun(struct sw_cuda_channel_owner *owner, cudaError_t error)
 {
-    struct sw_cuda_channel_owner *owner = channel->owner;
-    const cudaError_t error = choose_device(owner->device);
-    sw_brief_lock(&owner->order, owner->order_tries);
     if (sw_cuda_is_lost(owner) || !sw_cuda_check(owner, error, "choosing the device")) {
         pthread_mutex_unlock(&owner->order);
         return false;
     }
     return true;
+}
+
+bool sw_cuda_channel_begin(struct sw_cuda_channel *channel)
+{
+    struct sw_cuda_channel_owner *owner = channel->owner;
+    const cudaError_t error = sw_cuda_use_device(owner->device);
+    sw_brief_lock(&owner->order, owner->order_tries);
+    return has_begun(owner, error);
+}
+
+bool sw_cuda_channel_try_begin(struct sw_cuda_channel *channel, uint32_t tries)
+{
+    struct sw_cuda_channel_owner *owner = channel->owner;
+    return sw_brief_try_lock(&owner->order, tries) && has_begun(owner, cudaSuccess);
 }
 
 bool sw_cuda_channel_end(struct sw_cuda_channel *channel, cudaError_t error)
@@ -90,11 +131,20 @@ bool sw_cuda_channel_end(struct sw_cuda_channel *channel, cudaError_t error)
     return good;
 }
 
+/* Returns cudaSuccess if the queue has no work in its streams. */
+static cudaError_t query(const struct sw_cuda_channel *channel)
+{
+    const cudaError_t error = cudaStreamQuery(channel->stream);
+    return error == cudaSuccess && channel->reader != NULL
+               ? cudaStreamQuery(channel->reader->stream)
+               : error;
+}
+
 /* On a lost table: returns whether the device may still write the memory of this channel's
  * batches. */
 static bool is_running(const struct sw_cuda_channel *channel)
 {
-    bool running = cudaStreamQuery(channel->stream) == cudaErrorNotReady;
+    bool running = query(channel) == cudaErrorNotReady;
     (void)cudaGetLastError();
     return running;
 }
@@ -102,7 +152,7 @@ static bool is_running(const struct sw_cuda_channel *channel)
 /* A stream that fails, or ends without the record, will never complete the batch. */
 static void check_alive(struct sw_cuda_channel *channel, uint64_t ticket)
 {
-    cudaError_t error = cudaStreamQuery(channel->stream);
+    cudaError_t error = query(channel);
     if (error == cudaSuccess && !sw_cuda_channel_is_done(channel, ticket)) {
         error = cudaErrorUnknown;
     }
@@ -168,7 +218,7 @@ void sw_cuda_channel_close(struct sw_cuda_channel *channel)
     /* ignores errors: either the table is lost, or all calls succeed */
     (void)cudaSetDevice(owner->device);
     if (channel->stream != NULL) {
-        (void)cudaStreamSynchronize(channel->stream);
+        (void)synchronize(channel);
         sw_cuda_stream_return(owner->launcher, channel->stream);
     }
     if (channel->reads_done != NULL) {

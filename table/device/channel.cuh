@@ -44,6 +44,7 @@
 struct sw_cuda_channel;
 struct sw_cuda_lane;     /* launcher.cuh */
 struct sw_cuda_launcher; /* launcher.cuh */
+struct sw_cuda_reader;   /* reader.cuh */
 struct sw_device;        /* device.h */
 
 #define SW_CUDA_BUS_ID_BYTES 32
@@ -68,7 +69,11 @@ struct sw_cuda_channel {
     cudaEvent_t reads_done;
     bool reads_pending;   /* reads were submitted, and no write batch waits for them yet */
     uint64_t writes_seen; /* the owner's `writes` when this stream last waited for them */
-    bool has_turn;        /* this and `lane`: launcher.cuh */
+    uint64_t writes_done; /* the owner's `writes` when they were last known to have completed */
+    struct sw_cuda_reader *reader;        /* NULL: none */
+    struct sw_cuda_channel *next_waiting; /* of the reader's list */
+    bool shared_reads_pending;            /* like reads_pending, for reads on the reader's stream */
+    bool has_turn;                        /* this and `lane`: launcher.cuh */
     struct sw_cuda_lane *lane;
     uint64_t writes_before; /* the owner's `writes` when the turn began */
 
@@ -134,9 +139,14 @@ static inline void sw_cuda_channel_submitted(struct sw_cuda_channel *channel, ui
     channel->busy[ticket % SW_CUDA_IN_FLIGHT_MAX] = true;
 }
 
+/* Makes the device current, if the thread has another one. */
+cudaError_t sw_cuda_use_device(int device);
 /* Makes the device current and locks the mutex. Returns false on a lost table, with the mutex
  * unlocked. */
 bool sw_cuda_channel_begin(struct sw_cuda_channel *channel);
+/* Locks the mutex likewise if it is unlocked at one of 1 + `tries` attempts. Otherwise returns
+ * false. The device must be current. */
+bool sw_cuda_channel_try_begin(struct sw_cuda_channel *channel, uint32_t tries);
 /* Unlocks the mutex. If `error` is not cudaSuccess, marks the table as lost and returns false: no
  * batch may follow a partly enqueued one. */
 bool sw_cuda_channel_end(struct sw_cuda_channel *channel, cudaError_t error);
@@ -147,6 +157,9 @@ bool sw_cuda_channel_end(struct sw_cuda_channel *channel, cudaError_t error);
 cudaError_t sw_cuda_wait_for_write(struct sw_cuda_channel *channel);
 cudaError_t sw_cuda_wait_for_reads(struct sw_cuda_channel *channel);
 cudaError_t sw_cuda_write_submitted(struct sw_cuda_channel *channel);
+/* Returns whether all writes of the table submitted so far have completed. Then work that is
+ * enqueued on any stream sees them (M1). Under the mutex. */
+bool sw_cuda_writes_are_done(struct sw_cuda_channel *channel);
 
 /* Waits until the device has completed all work submitted to the owner's channels; does not wait
  * for other streams. Locks the mutex. The device must be current. */

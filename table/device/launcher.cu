@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "table/device/channel.cuh"
+#include "table/device/reader.cuh"
 
 static uint64_t bytes_of_areas(const struct sw_cuda_scratch_area *areas)
 {
@@ -51,6 +52,7 @@ static void close_launcher(void *context)
     for (uint32_t i = 0; i < launcher->stream_count; i++) {
         (void)cudaStreamDestroy(launcher->streams[i]);
     }
+    sw_cuda_readers_close(launcher);
     pthread_mutex_destroy(&launcher->turn);
     free(launcher);
 }

@@ -33,6 +33,8 @@
 #include "table/device/channel.cuh"
 #include "table/host/resources.h"
 
+struct sw_cuda_reader; /* reader.cuh */
+
 /* Most streams of the channels of all tables. One table with 16 loops has 50 channels. The device
  * has at most 32 hardware queues. */
 #define SW_CUDA_STREAMS_MAX 64
@@ -89,6 +91,7 @@ struct sw_cuda_launcher {
     cudaStream_t streams[SW_CUDA_STREAMS_MAX];
     uint32_t stream_users[SW_CUDA_STREAMS_MAX]; /* channels that use the stream */
     uint32_t stream_count;
+    struct sw_cuda_reader *readers;
 };
 
 /* Returns the launcher of a GPU, which must be current. Creates it if there is none. Returns NULL

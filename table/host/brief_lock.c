@@ -29,13 +29,19 @@ static inline void pause_briefly(void)
 #endif
 }
 
+bool sw_brief_try_lock(pthread_mutex_t *mutex, uint32_t tries)
+{
+    bool locked = pthread_mutex_trylock(mutex) == 0;
+    for (uint32_t i = 0; i < tries && !locked; i++) {
+        pause_briefly();
+        locked = pthread_mutex_trylock(mutex) == 0;
+    }
+    return locked;
+}
+
 void sw_brief_lock(pthread_mutex_t *mutex, uint32_t tries)
 {
-    for (uint32_t i = 0; i < tries; i++) {
-        if (pthread_mutex_trylock(mutex) == 0) {
-            return;
-        }
-        pause_briefly();
+    if (!sw_brief_try_lock(mutex, tries)) {
+        pthread_mutex_lock(mutex);
     }
-    pthread_mutex_lock(mutex);
 }

@@ -10,6 +10,7 @@
 #define SHERWOOD_TABLE_HOST_BRIEF_LOCK_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -20,6 +21,8 @@ extern "C" {
  * if `threads` is 0 (unknown) or exceeds the cores. */
 uint32_t sw_brief_lock_tries(uint32_t threads);
 
+/* Locks the mutex if it is unlocked at one of 1 + `tries` attempts. Returns whether it did. */
+bool sw_brief_try_lock(pthread_mutex_t *mutex, uint32_t tries);
 /* Locks the mutex. */
 void sw_brief_lock(pthread_mutex_t *mutex, uint32_t tries);
 

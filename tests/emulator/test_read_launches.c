@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/device.h"
 #include "table/table.h"
 #include "tests/emulator/expect.h"
 #include "tests/emulator/failing.h"
@@ -23,6 +24,9 @@
 #define ARRAY (2 * FULL)
 #define STORED 1000U /* keys of the table: 1 to STORED */
 #define DRAWN 2000U  /* reads request the keys from 1 to DRAWN, again and again */
+
+#define TABLES 65U /* 64 of one thread, and one of another */
+#define SEGMENT 4096U
 
 /* Calls of cudaSetDevice. */
 static unsigned chosen;
@@ -44,16 +48,24 @@ struct fixture {
     struct sw_batch reads[READS];
 };
 
-static void open_fixture(struct fixture *f)
+static struct sw_table *create(uint32_t slot_bits, uint32_t ops_max, struct sw_device *device)
 {
     struct sw_table_config config;
+    struct sw_table *table = NULL;
     char reason[256] = "";
     sw_table_config_init(&config);
     config.backend = SW_BACKEND_CUDA;
-    config.slot_bits = 64;
+    config.shared = device;
+    config.slot_bits = slot_bits;
     config.capacity_slots = 4 * STORED;
-    config.batch_ops_max = ARRAY;
-    expect(sw_table_create(&config, &f->table, reason, sizeof(reason)) == SW_OK, reason);
+    config.batch_ops_max = ops_max;
+    expect(sw_table_create(&config, &table, reason, sizeof(reason)) == SW_OK, reason);
+    return table;
+}
+
+static void open_fixture(struct fixture *f)
+{
+    f->table = create(64, ARRAY, NULL);
     expect(sw_queue_create(f->table, &f->queue) == SW_OK, "a queue");
     f->io = (struct io_memory){.table = f->table};
     f->keys = io_array(&f->io, ARRAY * sizeof(*f->keys));
@@ -165,9 +177,86 @@ static void writes_stay_behind(struct fixture *f)
     printf("ok a write takes effect behind deferred reads\n");
 }
 
+/* --- reads of several tables ------------------------------------------------------------------ */
+
+struct many {
+    struct sw_device *device;
+    struct sw_table *tables[TABLES];
+    struct sw_queue *queues[TABLES];
+    struct io_memory io;
+    uint32_t *keys;  /* [SEGMENT] */
+    uint64_t *found; /* [TABLES][SEGMENT / 64] */
+    struct sw_batch reads[TABLES];
+};
+
+/* Table t has the keys 1 to t + 1. The queue of the last one has another thread number. */
+static void open_many(struct many *m)
+{
+    expect(sw_device_create(1, &m->device) == SW_OK, "a device");
+    for (uint32_t t = 0; t < TABLES; t++) {
+        m->tables[t] = create(64, SEGMENT, m->device);
+        expect(sw_queue_create_for(m->tables[t], t < TABLES - 1 ? 1 : 2, &m->queues[t]) == SW_OK,
+               "a queue");
+    }
+    m->io = (struct io_memory){.table = m->tables[0]};
+    m->keys = io_array(&m->io, SEGMENT * sizeof(*m->keys));
+    m->found = io_array(&m->io, TABLES * SEGMENT / 8);
+    for (uint32_t i = 0; i < SEGMENT; i++) {
+        m->keys[i] = i + 1;
+    }
+    for (uint32_t t = 0; t < TABLES; t++) {
+        struct sw_batch set = {.op = SW_SET, .count = t + 1, .keys = m->keys, .values = m->keys};
+        expect(sw_batch_run(m->queues[t], &set) == SW_OK, "the keys are stored");
+    }
+}
+
+static void close_many(struct many *m)
+{
+    io_free(&m->io);
+    for (uint32_t t = 0; t < TABLES; t++) {
+        sw_queue_destroy(m->queues[t]);
+        sw_table_destroy(m->tables[t]);
+    }
+    sw_device_destroy(m->device);
+}
+
+/* Submits a read of `count` keys to each table, then polls them. Returns how many polls called the
+ * runtime: each of them launched. */
+static uint32_t read_many(struct many *m, uint32_t count)
+{
+    uint32_t launches = 0;
+    for (uint32_t t = 0; t < TABLES; t++) {
+        m->reads[t] = (struct sw_batch){.op = SW_GET,
+                                        .count = count,
+                                        .keys = m->keys,
+                                        .found = m->found + (uint64_t)t * SEGMENT / 64};
+        emu_fail_call(0);
+        expect(sw_batch_submit(m->queues[t], &m->reads[t]) == SW_OK, "a read is submitted");
+        expect(emu_calls() == 0, "a small read is deferred");
+    }
+    for (uint32_t t = 0; t < TABLES; t++) {
+        emu_fail_call(0);
+        while (sw_batch_poll(m->queues[t], &m->reads[t]) == SW_PENDING) {
+        }
+        launches += emu_calls() > 0;
+        expect(m->reads[t].status == SW_OK, "a read succeeds");
+        expect(m->reads[t].counters.by_class[SW_CLASS_GET].hits == t + 1,
+               "with its own table's keys");
+    }
+    return launches;
+}
+
+static void tables_share(struct many *m)
+{
+    expect(read_many(m, SEGMENT) == 2, "64 reads of 4,096 keys are one launch");
+    expect(read_many(m, TABLES) == 2, "and 64 smaller ones");
+    printf("ok reads of several tables share a launch\n");
+}
+
 int main(void)
 {
     struct fixture f;
+    static struct many m;
     open_fixture(&f);
     chosen = 0;
     larger_batches_share(&f);
@@ -178,6 +267,9 @@ int main(void)
     expect(chosen == 0, "the device that a thread has is not chosen again");
     printf("ok the device is not chosen for each launch\n");
     close_fixture(&f);
-    printf("6 passed, 0 failed\n");
+    open_many(&m);
+    tables_share(&m);
+    close_many(&m);
+    printf("7 passed, 0 failed\n");
     return 0;
 }

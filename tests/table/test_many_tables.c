@@ -17,6 +17,7 @@
 #include "tests/support/random.h"
 #include "tests/support/tested.h"
 #include "tests/support/threads.h"
+#include "tests/support/words.h"
 
 TestSuite(many_tables, .timeout = 120);
 
@@ -66,20 +67,6 @@ struct submitter {
     uint64_t *found;
     struct oracle_operation *expected;
 };
-
-static uint64_t word_at(const void *words, uint32_t bytes, uint32_t i)
-{
-    return bytes == 4 ? ((const uint32_t *)words)[i] : ((const uint64_t *)words)[i];
-}
-
-static void set_word(void *words, uint32_t bytes, uint32_t i, uint64_t value)
-{
-    if (bytes == 4) {
-        ((uint32_t *)words)[i] = (uint32_t)value;
-    } else {
-        ((uint64_t *)words)[i] = value;
-    }
-}
 
 /* Runs a batch on one table and compares its answers. */
 static void run_batch(struct submitter *me, struct tested_table *tested, struct random *random)

@@ -433,6 +433,7 @@ template <uint64_t OPERATIONS, bool LEAVES_OVER> static const struct sw_backend 
         sw_cuda_keeps_times,
         must_wait,
         sw_cuda_tidy,
+        sw_cuda_queue_join,
     };
     return &backend;
 }

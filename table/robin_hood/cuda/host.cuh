@@ -14,8 +14,10 @@
 #include "table/device/combined_launch.cuh"
 #include "table/device/launcher.cuh"
 #include "table/device/pool.cuh"
+#include "table/device/reader.cuh"
 #include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/cuda/ids/ids.cuh"
+#include "table/robin_hood/cuda/look_up/shared_get.cuh"
 #include "table/robin_hood/cuda/rebuild/arrays.cuh"
 #include "table/robin_hood/cuda/rows/arena.cuh"
 #include "table/robin_hood/expiry_table.h"
@@ -26,6 +28,11 @@
  * (poll.cu). The share is counted in parts of SW_CUDA_NEW_KEYS_ALL. */
 #define SW_CUDA_NEW_KEYS_MIN (1U << 14)
 #define SW_CUDA_NEW_KEYS_ALL 1024
+
+/* Most keys of a launch of several batches. A write waits for the reads that were launched before
+ * it, and a read of another queue shares the bus with them. With frames of 64 and 256 Ki of u64
+ * keys, launches of 2^19 and 2^20 keys were not faster on an H200. */
+#define SW_CUDA_READ_KEYS_MAX (1U << 18)
 
 struct sw_cuda_table : sw_cuda_channel_owner {
     struct sw_table_config config;
@@ -104,7 +111,10 @@ struct sw_cuda_queue : sw_cuda_channel {
     struct sw_cuda_tally *tallies;            /* device [SW_CUDA_IN_FLIGHT_MAX] */
     struct sw_batch *held[SW_CUDA_READS_MAX]; /* reads submitted, not yet launched */
     uint32_t held_count;
-    int resize_status;     /* of the last resize */
+    void *view; /* device: the table's struct sw_cuda_read_view; NULL: the queue has no reader */
+    struct sw_cuda_read_view<128> viewed; /* what was last stored there, with the types of the
+                                             table's width */
+    int resize_status;                    /* of the last resize */
     uint64_t freed_ticket; /* when this batch is done, replaced arrays have been freed */
     struct sw_cuda_scan scan;
 };
@@ -123,6 +133,20 @@ SW_WIDTHS(DEVICE_OF)
 /* Memory of a queue except its channel and tallies. Its table and channel are open. */
 cudaError_t sw_cuda_queue_allocate(struct sw_cuda_queue *queue);
 void sw_cuda_queue_free(struct sw_cuda_queue *queue);
+
+/* Implements queue_join of sw_backend (shared_reads.cu). */
+int sw_cuda_queue_join(void *queue, uint32_t thread);
+/* If other queues of the reader also have deferred reads: launches them together with those of the
+ * queue, if that is possible. Otherwise does nothing. Locks `order` of all these tables. A failure
+ * marks the tables as lost. */
+void sw_cuda_share_reads(struct sw_cuda_queue *queue);
+/* Reads of one queue (reads.cu); under `order`. Launches the deferred reads by themselves. Launches
+ * one batch of reads, or completes the record of a scan; the stream already waits for earlier
+ * writes. */
+template <int BITS> cudaError_t sw_cuda_launch_held(struct sw_cuda_queue *queue);
+template <int BITS>
+cudaError_t sw_cuda_launch_read(struct sw_cuda_queue *queue, struct sw_batch *batch,
+                                uint64_t ticket);
 
 /* Members of sw_backend. */
 int sw_cuda_submit(void *queue, struct sw_batch *batch);

@@ -2,17 +2,12 @@
  *
  * queue.cu - queues: from submit to the launch of a batch. channel.cuh orders the queues' launches.
  */
-#include "table/robin_hood/cuda/times/expired_reads.cuh"
 #include "table/robin_hood/cuda/times/expiry.cuh"
 
 #include <string.h>
 
 /* Batches of at most SMALL_READ_MAX reads are deferred, so that several share a launch. */
 #define SMALL_READ_MAX 32768
-/* Most keys of a launch of several batches. A write waits for the reads that were launched before
- * it, and a read of another queue shares the bus with them. With frames of 64 and 256 Ki of u64
- * keys, launches of 2^19 and 2^20 keys were not faster on an H200. */
-#define SHARED_READ_MAX (1U << 18)
 
 /* --- submit ----------------------------------------------------------------------------------- */
 
@@ -53,133 +48,6 @@ struct sw_cuda_mix sw_cuda_mix_of(const struct sw_batch *batch, bool rows)
     return mix;
 }
 
-/* Returns a batch of reads, or a scan, with the types of BITS. */
-template <int BITS>
-static struct sw_cuda_read<BITS> typed_read(struct sw_cuda_queue *queue,
-                                            const struct sw_batch *batch, uint64_t ticket) {
-    typedef typename sw_width<BITS>::word word;
-    struct sw_cuda_read<BITS> read;
-    read.count = batch->kind == SW_BATCH_OPERATIONS ? batch->count : 0;
-    read.keys = (const word *)batch->keys;
-    read.previous = (word *)batch->previous;
-    read.found = (uint32_t *)batch->found;
-    read.record = sw_cuda_record_of(queue, ticket);
-    read.tally = &queue->tallies[ticket % SW_CUDA_IN_FLIGHT_MAX];
-    read.ticket = ticket;
-    return read;
-}
-
-/* Compares the stored key strings before the reads are answered, if the table has key strings. */
-template <int BITS>
-static cudaError_t compare_key_strings(struct sw_cuda_queue *queue, const struct sw_batch *batch,
-                                       struct sw_cuda_record *record,
-                                       const struct sw_cuda_expiry_filter *expiry_filter)
-{
-    struct sw_cuda_table *table = queue->table;
-    return table->config.key_text_bytes > 0
-               ? sw_cuda_launch_row_key_string_reads<BITS>(sw_cuda_device_of<BITS>(table),
-                                                           &table->arena.view, batch, record,
-                                                           expiry_filter, queue->stream)
-               : cudaSuccess;
-}
-
-/* Launches one batch of reads of a table with expiring entries. */
-template <int BITS>
-static cudaError_t launch_unexpired(struct sw_cuda_queue *queue, const struct sw_batch *batch,
-                                    uint64_t ticket)
-{
-    struct sw_cuda_table *table = queue->table;
-    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
-    const struct sw_cuda_expiry_filter expiry_filter = {table->expiry->times->s128.table,
-                                                        batch->clock_ms, batch->expires_out};
-    struct sw_cuda_reads<BITS, 1> reads;
-    reads.batch_count = 1;
-    reads.filter = batch->filter;
-    reads.batches[0] = typed_read<BITS>(queue, batch, ticket);
-    queue->reads_pending = true;
-    const cudaError_t error =
-        compare_key_strings<BITS>(queue, batch, reads.batches[0].record, &expiry_filter);
-    if (error != cudaSuccess) {
-        return error;
-    }
-    return sw_cuda_has_rows(table)
-               ? sw_cuda_launch_unexpired_row_get<BITS>(device, &table->arena.view, &reads,
-                                                        &expiry_filter, queue->stream)
-               : sw_cuda_launch_unexpired_get<BITS>(device, &reads, &expiry_filter, queue->stream);
-}
-
-/* Before reads are launched: reports their clocks to the table. Unless `some` entry expires, also
- * sets all requested expiry times to 0. */
-static cudaError_t answer_times(struct sw_cuda_queue *queue, struct sw_batch *const *batches,
-                                uint32_t count, bool some)
-{
-    cudaError_t error = cudaSuccess;
-    for (uint32_t b = 0; b < count && error == cudaSuccess; b++) {
-        sw_cuda_report_clock(queue->table, batches[b]);
-        if (!some && batches[b]->expires_out != NULL) {
-            error = cudaMemsetAsync(batches[b]->expires_out, 0,
-                                    batches[b]->count * sizeof(uint64_t), queue->stream);
-        }
-    }
-    return error;
-}
-
-/* Launches batches of reads with the same filter. They share one launch, unless some entry expires.
- * The stream already waits for earlier writes. */
-template <int BITS, int N>
-static cudaError_t launch_reads(struct sw_cuda_queue *queue, struct sw_batch *const *batches,
-                                const uint64_t *tickets, uint32_t count)
-{
-    struct sw_cuda_table *table = queue->table;
-    const bool some = sw_cuda_keeps_times(table) && batches[0]->kind == SW_BATCH_OPERATIONS;
-    cudaError_t error = answer_times(queue, batches, count, some);
-    for (uint32_t b = 0; b < count && some && error == cudaSuccess; b++) {
-        error = launch_unexpired<BITS>(queue, batches[b], tickets[b]);
-    }
-    if (some || error != cudaSuccess) {
-        return error;
-    }
-    struct sw_cuda_reads<BITS, N> reads;
-    reads.batch_count = count;
-    reads.filter = batches[0]->filter;
-    for (uint32_t b = 0; b < count; b++) {
-        reads.batches[b] = typed_read<BITS>(queue, batches[b], tickets[b]);
-    }
-    queue->reads_pending = true;
-    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
-    const bool use_hints = sw_cuda_hints_pay(table);
-    for (uint32_t b = 0; b < count && error == cudaSuccess; b++) {
-        error = compare_key_strings<BITS>(queue, batches[b], reads.batches[b].record, NULL);
-    }
-    if (error != cudaSuccess) {
-        return error;
-    }
-    return sw_cuda_has_rows(table)
-               ? sw_cuda_launch_row_get<BITS, N>(device, &table->arena.view, use_hints, &reads,
-                                                 queue->stream)
-               : sw_cuda_launch_get<BITS, N>(device, use_hints, &reads, queue->stream);
-}
-
-/* Launches the deferred reads. */
-template <int BITS> static cudaError_t launch_held(struct sw_cuda_queue *queue)
-{
-    uint64_t tickets[SW_CUDA_READS_MAX];
-    uint32_t count = queue->held_count;
-    if (count == 0) {
-        return cudaSuccess;
-    }
-    for (uint32_t b = 0; b < count; b++) {
-        tickets[b] = queue->held[b]->_ticket;
-    }
-    queue->held_count = 0;
-    cudaError_t error = sw_cuda_wait_for_write(queue);
-    if (error != cudaSuccess) {
-        return error;
-    }
-    return count == 1 ? launch_reads<BITS, 1>(queue, queue->held, tickets, 1)
-                      : launch_reads<BITS, SW_CUDA_READS_MAX>(queue, queue->held, tickets, count);
-}
-
 template <int BITS>
 static cudaError_t submit_operations(struct sw_cuda_queue *queue, struct sw_batch *batch,
                                      struct sw_cuda_mix mix, uint64_t ticket)
@@ -189,7 +57,7 @@ static cudaError_t submit_operations(struct sw_cuda_queue *queue, struct sw_batc
         return error;
     }
     if (mix.reads || batch->count == 0) {
-        return launch_reads<BITS, 1>(queue, &batch, &ticket, 1);
+        return sw_cuda_launch_read<BITS>(queue, batch, ticket);
     }
     sw_cuda_report_clock(queue->table, batch);
     struct sw_cuda_batch<BITS> typed = sw_cuda_typed_batch<BITS>(queue, batch, ticket);
@@ -274,7 +142,7 @@ static cudaError_t submit_scan(struct sw_cuda_queue *queue, struct sw_batch *bat
         queue->scan.filters_expired = sw_cuda_keeps_times(queue->table);
         error = sw_cuda_scan_copy(queue, batch);
     }
-    return error == cudaSuccess ? launch_reads<BITS, 1>(queue, &batch, &ticket, 1) : error;
+    return error == cudaSuccess ? sw_cuda_launch_read<BITS>(queue, batch, ticket) : error;
 }
 
 /* Enqueues the deferred reads, then `batch` unless it is NULL. */
@@ -282,7 +150,7 @@ template <int BITS>
 static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch,
                            struct sw_cuda_mix mix, uint64_t ticket)
 {
-    cudaError_t error = launch_held<BITS>(queue);
+    cudaError_t error = sw_cuda_launch_held<BITS>(queue);
     if (error != cudaSuccess || batch == NULL) {
         return error;
     }
@@ -320,6 +188,12 @@ static bool enqueue_in_order(struct sw_cuda_queue *queue, struct sw_batch *batch
 
 bool sw_cuda_enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
 {
+    if (queue->held_count > 0) {
+        sw_cuda_share_reads(queue);
+        if (queue->held_count == 0 && batch == NULL) {
+            return !sw_cuda_is_lost(queue->table);
+        }
+    }
     if (batch == NULL || batch->kind != SW_BATCH_RESIZE) {
         return enqueue_in_order(queue, batch, ticket);
     }
@@ -333,8 +207,8 @@ bool sw_cuda_enqueue(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64
  * next batch does not fit its launch. A caller cannot notice the delay before it polls. A small
  * batch of reads is always deferred. A larger one is deferred only behind another batch of the
  * queue: one that is deferred, or one that was launched and not polled yet. So a lone batch starts
- * at once. Batches of more than SHARED_READ_MAX keys, and larger ones in device memory, always
- * start at once: the device would be idle until the poll. */
+ * at once. Batches of more than SW_CUDA_READ_KEYS_MAX keys, and larger ones in device memory,
+ * always start at once: the device would be idle until the poll. */
 static bool is_deferred(const struct sw_cuda_queue *queue, const struct sw_batch *batch)
 {
     if (batch->kind != SW_BATCH_OPERATIONS || batch->ops != NULL || batch->op != SW_GET) {
@@ -343,7 +217,7 @@ static bool is_deferred(const struct sw_cuda_queue *queue, const struct sw_batch
     const bool is_behind =
         queue->held_count > 0 || queue->busy[queue->ticket % SW_CUDA_IN_FLIGHT_MAX];
     return batch->count <= SMALL_READ_MAX ||
-           (is_behind && batch->count <= SHARED_READ_MAX && !batch->on_device);
+           (is_behind && batch->count <= SW_CUDA_READ_KEYS_MAX && !batch->on_device);
 }
 
 /* Returns whether a batch may join the deferred ones. */
@@ -353,7 +227,7 @@ static bool fits(const struct sw_cuda_queue *queue, const struct sw_batch *batch
     for (uint32_t h = 0; h < queue->held_count; h++) {
         keys += queue->held[h]->count;
     }
-    return keys <= SHARED_READ_MAX && queue->held[0]->filter == batch->filter;
+    return keys <= SW_CUDA_READ_KEYS_MAX && queue->held[0]->filter == batch->filter;
 }
 
 static bool hold(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t ticket)
@@ -363,6 +237,9 @@ static bool hold(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t t
     }
     batch->_ticket = ticket;
     queue->held[queue->held_count++] = batch;
+    if (queue->held_count == 1) {
+        sw_cuda_reader_add(queue);
+    }
     return queue->held_count < SW_CUDA_READS_MAX || sw_cuda_enqueue(queue, NULL, 0);
 }
 
@@ -428,6 +305,7 @@ cudaError_t sw_cuda_queue_allocate(struct sw_cuda_queue *queue)
 
 void sw_cuda_queue_free(struct sw_cuda_queue *queue)
 {
+    (void)cudaFree(queue->view);
     (void)cudaFreeHost(queue->scan.staging);
     (void)cudaFreeHost(queue->scan.found);
 }

@@ -55,22 +55,20 @@ template <int ARCH, int BITS> struct sw_policy_get_hinted {
 #define SW_POLICY_GET
 #include "table/robin_hood/cuda/policy.cuh"
 
-template <int BITS, int N, int KEYS, int LANES, bool HINTS, bool COUNTS, typename FILTER,
-          typename SHAPE, typename EXPIRY_FILTER>
-static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
-    get_kernel(const typename sw_width<BITS>::table table, const uint8_t *hints,
-               const __grid_constant__ struct sw_cuda_reads<BITS, N> reads,
-               const __grid_constant__ FILTER filter,
-               const __grid_constant__ EXPIRY_FILTER expiry_filter)
+/* Answers block number `block` of the `blocks` of a batch. HINTS: the look-ups use hints; with
+ * OPTIONAL only if `hints` is not NULL. */
+template <int BITS, int KEYS, int LANES, bool HINTS, bool OPTIONAL, bool COUNTS, int BLOCK,
+          typename FILTER, typename EXPIRY_FILTER>
+static __device__ __forceinline__ void
+answer(const typename sw_width<BITS>::table &table, const uint8_t *hints,
+       const struct sw_cuda_read<BITS> &batch, uint32_t block, uint32_t blocks,
+       const FILTER &filter, const EXPIRY_FILTER &expiry_filter)
 {
     typedef sw_width<BITS> W;
-    __shared__ uint32_t block_found[KEYS * SHAPE::block / 32];
+    __shared__ uint32_t block_found[KEYS * BLOCK / 32];
     typename W::word m[KEYS];
     uint64_t bucket[KEYS];
     typename W::slot held[KEYS][SW_BUCKET_SLOTS / LANES];
-    uint32_t b = batch_of_block<BITS, N>(reads);
-    const struct sw_cuda_read<BITS> batch = reads.batches[b];
-    uint32_t block = blockIdx.x - reads.first_block[b];
     uint32_t step = blockDim.x / LANES; /* keys that the block looks up at the same time */
     uint32_t first = block * (step * KEYS) + threadIdx.x / LANES;
     uint32_t part = threadIdx.x % LANES;
@@ -86,7 +84,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
         m[k] = i < count ? W::mix(&table, __ldcs(batch.keys + i)) : 0;
         bucket[k] = W::home(&table.main, m[k]);
     }
-    if (HINTS) {
+    if (HINTS && (!OPTIONAL || hints != NULL)) {
         uint8_t hint[KEYS];
 #pragma unroll
         for (int k = 0; k < KEYS; k++) {
@@ -101,7 +99,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     }
 #pragma unroll
     for (int k = 0; k < KEYS; k++) {
-        read_bucket<BITS, LANES, HINTS>(&table.main, bucket[k], part, held[k]);
+        read_bucket<BITS, LANES, HINTS && !OPTIONAL>(&table.main, bucket[k], part, held[k]);
     }
     if constexpr (FILTER::filters) { /* while the buckets are being loaded */
         outside = sw_filter_outside<BITS, KEYS>(filter, &table, m, first, step, count);
@@ -128,8 +126,44 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     if (batch.found != NULL) {
         sw_bits_store(batch.found, count, block * (step * KEYS), block_found, step * KEYS / 32);
     }
-    finish_block<BITS, COUNTS, FILTER::filters>(batch, probes, hits, outside,
-                                                reads.first_block[b + 1] - reads.first_block[b]);
+    finish_block<BITS, COUNTS, FILTER::filters>(batch, probes, hits, outside, blocks);
+}
+
+template <int BITS, int N, int KEYS, int LANES, bool HINTS, bool COUNTS, typename FILTER,
+          typename SHAPE, typename EXPIRY_FILTER>
+static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
+    get_kernel(const typename sw_width<BITS>::table table, const uint8_t *hints,
+               const __grid_constant__ struct sw_cuda_reads<BITS, N> reads,
+               const __grid_constant__ FILTER filter,
+               const __grid_constant__ EXPIRY_FILTER expiry_filter)
+{
+    const uint32_t b = batch_of_block<BITS, N>(reads);
+    const uint32_t first = reads.first_block[b];
+    const struct sw_cuda_read<BITS> batch = reads.batches[b];
+    answer<BITS, KEYS, LANES, HINTS, false, COUNTS, SHAPE::block>(
+        table, hints, batch, blockIdx.x - first, reads.first_block[b + 1] - first, filter,
+        expiry_filter);
+}
+
+/* Each block reads the table of its batch. M1: a kernel before this one has stored the views. */
+template <int BITS>
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
+    shared_get_kernel(const __grid_constant__ struct sw_cuda_shared_reads<BITS> reads)
+{
+    const uint32_t b = shared_batch_of_block<BITS>(reads);
+    const struct sw_cuda_shared_read<BITS> &read = reads.batches[b];
+    const typename sw_width<BITS>::table table = read.view->table;
+    const struct sw_cuda_read<BITS> batch = unshared<BITS>(read);
+    answer<BITS, 1, 1, true, true, true, SW_CUDA_BLOCK>(
+        table, read.view->hints, batch, blockIdx.x - read.first_block,
+        blocks_of(read.count, SW_CUDA_BLOCK), sw_no_filter(), sw_cuda_no_expiry_filter());
+}
+
+template <int BITS>
+static __global__ void view_kernel(const __grid_constant__ struct sw_cuda_read_view<BITS> view,
+                                   struct sw_cuda_read_view<BITS> *to)
+{
+    *to = view;
 }
 
 template <int BITS, int N, int KEYS, bool HINTS, bool COUNTS, typename POLICY, typename SHAPE>
@@ -229,6 +263,29 @@ cudaError_t sw_cuda_launch_get(const struct sw_cuda_device<BITS> *device, bool u
 }
 
 template <int BITS>
+cudaError_t sw_cuda_launch_shared_get(struct sw_cuda_shared_reads<BITS> *reads, cudaStream_t stream)
+{
+    const uint32_t blocks = lay_out_shared<BITS>(reads);
+    shared_get_kernel<BITS><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(*reads);
+    return cudaGetLastError();
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_view(const struct sw_cuda_read_view<BITS> &view,
+                                struct sw_cuda_read_view<BITS> *to, cudaStream_t stream)
+{
+    view_kernel<BITS><<<1, 1, 0, stream>>>(view, to);
+    return cudaGetLastError();
+}
+
+template <int BITS> cudaError_t sw_cuda_load_shared_get(void)
+{
+    struct cudaFuncAttributes attributes;
+    const cudaError_t error = cudaFuncGetAttributes(&attributes, shared_get_kernel<BITS>);
+    return error == cudaSuccess ? cudaFuncGetAttributes(&attributes, view_kernel<BITS>) : error;
+}
+
+template <int BITS>
 cudaError_t sw_cuda_launch_unexpired_get(const struct sw_cuda_device<BITS> *device,
                                          struct sw_cuda_reads<BITS, 1> *reads,
                                          const struct sw_cuda_expiry_filter *expiry_filter,
@@ -251,10 +308,15 @@ cudaError_t sw_cuda_launch_unexpired_get(const struct sw_cuda_device<BITS> *devi
 #define INSTANTIATE(BITS, N)                          \
     template cudaError_t sw_cuda_launch_get<BITS, N>( \
         const struct sw_cuda_device<BITS> *, bool, struct sw_cuda_reads<BITS, N> *, cudaStream_t);
-#define INSTANTIATE_BOTH(BITS, ...)                                           \
-    INSTANTIATE(BITS, 1)                                                      \
-    INSTANTIATE(BITS, SW_CUDA_READS_MAX)                                      \
-    template cudaError_t sw_cuda_launch_unexpired_get<BITS>(                  \
-        const struct sw_cuda_device<BITS> *, struct sw_cuda_reads<BITS, 1> *, \
+#define INSTANTIATE_BOTH(BITS, ...)                                                              \
+    INSTANTIATE(BITS, 1)                                                                         \
+    INSTANTIATE(BITS, SW_CUDA_READS_MAX)                                                         \
+    template cudaError_t sw_cuda_launch_shared_get<BITS>(struct sw_cuda_shared_reads<BITS> *,    \
+                                                         cudaStream_t);                          \
+    template cudaError_t sw_cuda_launch_view<BITS>(                                              \
+        const struct sw_cuda_read_view<BITS> &, struct sw_cuda_read_view<BITS> *, cudaStream_t); \
+    template cudaError_t sw_cuda_load_shared_get<BITS>(void);                                    \
+    template cudaError_t sw_cuda_launch_unexpired_get<BITS>(                                     \
+        const struct sw_cuda_device<BITS> *, struct sw_cuda_reads<BITS, 1> *,                    \
         const struct sw_cuda_expiry_filter *, cudaStream_t);
 SW_WIDTHS(INSTANTIATE_BOTH)

@@ -9,6 +9,7 @@
 #include "table/device/bits.cuh"
 #include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/cuda/look_up/filter.cuh"
+#include "table/robin_hood/cuda/look_up/shared_get.cuh"
 
 /* Loads the 16 bytes at p. With hints, lines of the table leave the L2 cache first, so that the
  * hints stay. Every key reads a hint, but a line of the table is hardly read twice. The
@@ -162,6 +163,39 @@ static __device__ inline uint32_t batch_of_block(const struct sw_cuda_reads<BITS
     return b;
 }
 
+/* Returns the number of the batch that this block works on, in a launch for several tables. */
+template <int BITS>
+static __device__ inline uint32_t
+shared_batch_of_block(const struct sw_cuda_shared_reads<BITS> &reads)
+{
+    uint32_t low = 0;
+    uint32_t high = reads.batch_count - 1;
+    while (low < high) { /* the last batch that begins at this block or before it */
+        const uint32_t middle = (low + high + 1) / 2;
+        if (blockIdx.x >= reads.batches[middle].first_block) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return low;
+}
+
+/* Returns a batch of such a launch in the form of other launches. */
+template <int BITS>
+static __device__ inline struct sw_cuda_read<BITS>
+unshared(const struct sw_cuda_shared_read<BITS> &shared) {
+    struct sw_cuda_read<BITS> read;
+    read.keys = shared.keys;
+    read.previous = shared.previous;
+    read.found = shared.found;
+    read.record = shared.view->records + shared.place;
+    read.tally = shared.view->tallies + shared.place;
+    read.ticket = shared.ticket;
+    read.count = shared.count;
+    return read;
+}
+
 /* Adds the sums of a block to the tally of its batch. The batch's last block completes the record
  * (M7). It reads the tally by volatile loads, since other blocks changed it by atomics. */
 template <int BITS, bool COUNTS, bool FILTERS>
@@ -243,18 +277,35 @@ static __device__ inline void keep_found(uint32_t *block_found, uint32_t w, uint
     }
 }
 
+/* Returns the blocks of a batch. An empty batch also needs a block that completes it. */
+static __host__ __device__ inline uint32_t blocks_of(uint32_t count, uint32_t keys_per_block)
+{
+    const uint64_t blocks = ((uint64_t)count + keys_per_block - 1) / keys_per_block;
+    return blocks > 0 ? (uint32_t)blocks : 1;
+}
+
 /* Assigns blocks to the batches. Returns the number of blocks. */
 template <int BITS, int N>
 static uint32_t lay_out(struct sw_cuda_reads<BITS, N> *reads, uint32_t keys_per_block)
 {
     uint32_t blocks = 0;
     for (uint32_t b = 0; b < reads->batch_count; b++) {
-        uint64_t own = ((uint64_t)reads->batches[b].count + keys_per_block - 1) / keys_per_block;
         reads->first_block[b] = blocks;
-        blocks += own > 0 ? (uint32_t)own : 1; /* an empty batch also needs a block that completes
-                                                  it */
+        blocks += blocks_of(reads->batches[b].count, keys_per_block);
     }
     reads->first_block[reads->batch_count] = blocks;
+    return blocks;
+}
+
+/* The same for a launch for several tables, with blocks of SW_CUDA_BLOCK keys. */
+template <int BITS> static inline uint32_t lay_out_shared(struct sw_cuda_shared_reads<BITS> *reads)
+{
+    uint32_t blocks = 0;
+    static_assert(sizeof(*reads) <= 4096, "they are parameters of a kernel");
+    for (uint32_t b = 0; b < reads->batch_count; b++) {
+        reads->batches[b].first_block = blocks;
+        blocks += blocks_of(reads->batches[b].count, SW_CUDA_BLOCK);
+    }
     return blocks;
 }
 
