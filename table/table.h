@@ -18,7 +18,8 @@
  *
  * Threads: a table may be used by any number of threads; a queue by one thread at a time. Memory:
  * sw_table_create and sw_queue_create allocate everything; batches allocate nothing. Growth and
- * RESIZE are the exceptions: they allocate new arrays and free the old ones.
+ * RESIZE are the exceptions: they allocate new arrays and free the old ones. So are scans on CUDA:
+ * a queue's first one allocates pinned memory for the part of the table that it reads.
  */
 #ifndef SHERWOOD_TABLE_TABLE_H
 #define SHERWOOD_TABLE_TABLE_H

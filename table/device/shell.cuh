@@ -14,7 +14,7 @@
  *   allocate(table, config)       allocates all of the table; after a failure, call close
  *   bytes(table, config)          bytes of device memory it needs, also after such a failure
  *   close(table)                  frees a table, also one that is zeroed except its owner
- *   open_queue(queue), close_queue(queue)    parts of a queue besides channel and tallies
+ *   close_queue(queue)            frees parts of a queue besides channel and tallies
  *
  * and, if the engine uses sw_cuda_shell_submit:
  *
@@ -41,10 +41,6 @@ struct sw_cuda_shell_defaults {
     static int valid(const struct sw_table_config *, char *, size_t)
     {
         return SW_OK;
-    }
-    static cudaError_t open_queue(struct sw_cuda_channel *)
-    {
-        return cudaSuccess;
     }
     static void close_queue(struct sw_cuda_channel *)
     {
@@ -123,9 +119,6 @@ template <typename E> int sw_cuda_shell_queue_open(void *context, void **out)
     }
     if (error == cudaSuccess) {
         error = cudaMemsetAsync(queue->tallies, 0, bytes, queue->stream);
-    }
-    if (error == cudaSuccess) {
-        error = E::open_queue(queue);
     }
     if (error == cudaSuccess) {
         error = cudaStreamSynchronize(queue->stream);

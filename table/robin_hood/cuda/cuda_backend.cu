@@ -250,7 +250,6 @@ struct robin_hood : sw_cuda_shell_defaults {
     static const uint32_t TALLIES = SW_CUDA_IN_FLIGHT_MAX;
     static constexpr auto allocate = allocate_for;
     static constexpr auto close = cuda_close;
-    static constexpr auto open_queue = sw_cuda_queue_allocate;
     static constexpr auto close_queue = sw_cuda_queue_free;
     static int valid(const struct sw_table_config *config, char *reason, size_t reason_size)
     {

@@ -130,8 +130,7 @@ static inline struct sw_cuda_device<BITS> *sw_cuda_device_of(struct sw_cuda_tabl
 SW_WIDTHS(DEVICE_OF)
 #undef DEVICE_OF
 
-/* Memory of a queue except its channel and tallies. Its table and channel are open. */
-cudaError_t sw_cuda_queue_allocate(struct sw_cuda_queue *queue);
+/* Frees the memory of a queue except its channel and tallies. */
 void sw_cuda_queue_free(struct sw_cuda_queue *queue);
 
 /* Implements queue_join of sw_backend (shared_reads.cu). */
@@ -340,7 +339,8 @@ sw_cuda_hints_pay(const struct sw_cuda_table *table)
 /* Scans (scan.cu). Reserves staging memory for windows of `window` buckets. Frees the previous
  * buffer if it is too small. */
 cudaError_t sw_cuda_scan_reserve(struct sw_cuda_queue *queue, uint64_t window);
-/* Enqueues the copies of both windows and the state. */
+/* Enqueues the copies of both windows and the state. The queue's first scan allocates the memory of
+ * the windows. If there is none, enqueues nothing, and `staging` stays NULL. */
 cudaError_t sw_cuda_scan_copy(struct sw_cuda_queue *queue, const struct sw_batch *batch);
 /* Answers the scan from the copies. Returns false if it needs larger windows. */
 bool sw_cuda_scan_answer(struct sw_cuda_queue *queue, struct sw_batch *batch);

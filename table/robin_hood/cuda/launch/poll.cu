@@ -37,6 +37,9 @@ static int go_on_scanning(struct sw_cuda_queue *queue, struct sw_batch *batch)
         sw_cuda_scan_receive_rows(queue, batch);
         return SW_OK;
     }
+    if (queue->scan.staging == NULL) { /* there was no memory for the windows */
+        return SW_E_NOMEM;
+    }
     if (!sw_cuda_scan_answer(queue, batch)) {
         return scan_again(queue, batch);
     }

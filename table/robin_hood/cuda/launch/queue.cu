@@ -288,21 +288,6 @@ void sw_cuda_flush(void *context, uint32_t stream)
 
 /* --- open and close --------------------------------------------------------------------------- */
 
-cudaError_t sw_cuda_queue_allocate(struct sw_cuda_queue *queue)
-{
-    pthread_mutex_lock(&queue->table->order); /* another queue may replace the arrays */
-    const uint64_t window = (uint64_t)queue->table->arrays.geometry.max_probe + 2;
-    cudaError_t error =
-        sw_cuda_scan_reserve(queue, window > SW_SCAN_WINDOW ? window : SW_SCAN_WINDOW);
-    pthread_mutex_unlock(&queue->table->order);
-    if (error == cudaSuccess && sw_cuda_has_rows(queue->table)) {
-        const uint64_t words = ((uint64_t)queue->table->config.batch_ops_max + 63) / 64;
-        error = cudaHostAlloc((void **)&queue->scan.found, words * sizeof(uint64_t),
-                              cudaHostAllocMapped | cudaHostAllocPortable);
-    }
-    return error;
-}
-
 void sw_cuda_queue_free(struct sw_cuda_queue *queue)
 {
     (void)cudaFree(queue->view);

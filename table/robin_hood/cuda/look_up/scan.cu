@@ -44,6 +44,18 @@ cudaError_t sw_cuda_scan_reserve(struct sw_cuda_queue *queue, uint64_t window)
     return cudaSuccess;
 }
 
+/* Allocates the memory of the queue's first scan. Returns false if there is none. */
+static bool reserve_first(struct sw_cuda_queue *queue)
+{
+    const uint64_t window = (uint64_t)queue->table->arrays.geometry.max_probe + 2;
+    if (sw_cuda_scan_reserve(queue, window > SW_SCAN_WINDOW ? window : SW_SCAN_WINDOW) !=
+        cudaSuccess) {
+        (void)cudaGetLastError();
+        return false;
+    }
+    return true;
+}
+
 template <int BITS>
 static cudaError_t copy_windows(struct sw_cuda_queue *queue, const struct sw_batch *batch)
 {
@@ -51,6 +63,9 @@ static cudaError_t copy_windows(struct sw_cuda_queue *queue, const struct sw_bat
     const typename W::table *table = &sw_cuda_device_of<BITS>(queue->table)->table;
     struct sw_cuda_scan *scan = &queue->scan;
     size_t bytes = bucket_bytes(queue->table);
+    if (scan->staging == NULL && !reserve_first(queue)) {
+        return cudaSuccess; /* the poll returns SW_E_NOMEM */
+    }
     if ((scan->main_room < scan->window && scan->main_room < table->main.buckets_total) ||
         (scan->stash_room < scan->window && scan->stash_room < table->stash.buckets_total)) {
         /* the table has grown; if there is no memory, the smaller windows are used */
