@@ -7,6 +7,7 @@
 #include "table/device/bits.cuh"
 #include "table/device/cutter.cuh"
 #include "table/device/follow.cuh"
+#include "table/device/launcher.cuh"
 #include "table/device/parts.cuh"
 #include "table/device/warp_reduce.cuh"
 #include "table/operation.h"
@@ -269,7 +270,8 @@ static cudaError_t load(void)
     return error == cudaSuccess ? sw_cuda_load_pairs() : error;
 }
 
-cudaError_t sw_cuda_combined_open(struct sw_cuda_combined *memory, bool is_cache)
+cudaError_t sw_cuda_combined_open(struct sw_cuda_combined *memory, bool is_cache,
+                                  struct sw_cuda_launcher *launcher)
 {
     memory->bytes = cut(memory, NULL, is_cache);
     cudaError_t error = load();
@@ -286,7 +288,9 @@ cudaError_t sw_cuda_combined_open(struct sw_cuda_combined *memory, bool is_cache
     }
     if (error == cudaSuccess) {
         cut_host(memory, memory->host);
-        error = cudaStreamCreateWithFlags(&memory->stream, cudaStreamNonBlocking);
+    }
+    if (error == cudaSuccess && memory->stream == NULL) {
+        error = sw_cuda_gather_stream(launcher, &memory->stream);
     }
     for (int i = 0; i < SW_COMBINED_LAUNCHES && error == cudaSuccess; i++) {
         error = cudaEventCreateWithFlags(&memory->done[i], cudaEventDisableTiming);
@@ -301,9 +305,6 @@ void sw_cuda_combined_close(struct sw_cuda_combined *memory)
         if (memory->done[i] != NULL) {
             (void)cudaEventDestroy(memory->done[i]);
         }
-    }
-    if (memory->stream != NULL) {
-        (void)cudaStreamDestroy(memory->stream);
     }
     (void)cudaFree(memory->memory);
     (void)cudaFreeHost(memory->host);

@@ -108,7 +108,7 @@ struct sw_cuda_combined {
     void *host;                /* pinned and mapped; contains the next two, one for each launch */
     struct sw_cuda_parts *staged[SW_COMBINED_LAUNCHES];
     uint32_t *results[SW_COMBINED_LAUNCHES]; /* [parts][SW_PART_WORDS] */
-    cudaStream_t stream;                     /* stream of the gather kernels */
+    cudaStream_t stream;                     /* of the gather kernels; the launcher's */
     cudaEvent_t done[SW_COMBINED_LAUNCHES];  /* recorded after the gather kernel */
 };
 
@@ -118,8 +118,10 @@ uint32_t sw_cuda_combined_max(uint32_t most, uint32_t batch_ops_max, uint32_t ke
                               uint32_t value_bytes);
 
 /* Allocates the memory. The caller has set operations_max, key_bytes, value_bytes and record_bytes.
- * After a failure, call sw_cuda_combined_close. */
-cudaError_t sw_cuda_combined_open(struct sw_cuda_combined *memory, bool is_cache);
+ * Borrows the launcher's stream under its turn, unless the caller has set `stream`. After a
+ * failure, call sw_cuda_combined_close. */
+cudaError_t sw_cuda_combined_open(struct sw_cuda_combined *memory, bool is_cache,
+                                  struct sw_cuda_launcher *launcher);
 void sw_cuda_combined_close(struct sw_cuda_combined *memory);
 
 /* Fills in combined->whole, whose arrays are device memory (also `ops`), and enqueues the kernel

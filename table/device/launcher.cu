@@ -36,6 +36,13 @@ static void free_areas(const struct sw_cuda_scratch_area *areas)
     (void)cudaFree(areas[1].memory);
 }
 
+static void destroy_stream(cudaStream_t stream)
+{
+    if (stream != NULL) {
+        (void)cudaStreamDestroy(stream);
+    }
+}
+
 static void close_launcher(void *context)
 {
     struct sw_cuda_launcher *launcher = (struct sw_cuda_launcher *)context;
@@ -53,6 +60,11 @@ static void close_launcher(void *context)
         (void)cudaStreamDestroy(launcher->streams[i]);
     }
     sw_cuda_readers_close(launcher);
+    for (const cudaStream_t gather : launcher->gathers) {
+        destroy_stream(gather);
+    }
+    destroy_stream(launcher->rows);
+    sw_cuda_pool_close(&launcher->pool);
     pthread_mutex_destroy(&launcher->turn);
     free(launcher);
 }
@@ -329,6 +341,44 @@ void sw_cuda_stream_return(struct sw_cuda_launcher *launcher, cudaStream_t strea
         launcher->stream_users[i] -= launcher->streams[i] == stream;
     }
     pthread_mutex_unlock(&launcher->turn);
+}
+
+/* Returns *kept, which the first call creates. Under the turn. */
+static cudaError_t keep_stream(cudaStream_t *kept, cudaStream_t *stream)
+{
+    const cudaError_t error =
+        *kept == NULL ? cudaStreamCreateWithFlags(kept, cudaStreamNonBlocking) : cudaSuccess;
+    *stream = *kept;
+    return error;
+}
+
+cudaError_t sw_cuda_gather_stream(struct sw_cuda_launcher *launcher, cudaStream_t *stream)
+{
+    pthread_mutex_lock(&launcher->turn);
+    const uint32_t number = launcher->next_gather++ % SW_CUDA_GATHER_STREAMS_MAX;
+    const cudaError_t error = keep_stream(&launcher->gathers[number], stream);
+    pthread_mutex_unlock(&launcher->turn);
+    return error;
+}
+
+cudaError_t sw_cuda_rows_stream(struct sw_cuda_launcher *launcher, cudaStream_t *stream)
+{
+    pthread_mutex_lock(&launcher->turn);
+    const cudaError_t error = keep_stream(&launcher->rows, stream);
+    pthread_mutex_unlock(&launcher->turn);
+    return error;
+}
+
+cudaError_t sw_cuda_pool_of(struct sw_cuda_launcher *launcher, struct sw_cuda_pool **out)
+{
+    cudaError_t error = cudaSuccess;
+    pthread_mutex_lock(&launcher->turn);
+    if (launcher->pool.memory == NULL) {
+        error = sw_cuda_pool_open(&launcher->pool, launcher->device);
+    }
+    *out = error == cudaSuccess ? &launcher->pool : NULL;
+    pthread_mutex_unlock(&launcher->turn);
+    return error;
 }
 
 void sw_cuda_launcher_forget(struct sw_cuda_launcher *launcher,

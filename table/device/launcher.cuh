@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * launcher.cuh - what the tables of one GPU and one struct sw_device share: the turn of a write
- * launch, and the scratch that such a launch uses.
+ * launch, the scratch that such a launch uses, streams, and the pool of device memory.
  *
  * A write launch has the turn while the host enqueues it. A launch alone has the only turn: its
  * first kernel waits for the last kernel of every launch before it that belongs to another table,
@@ -31,6 +31,7 @@
 #include <pthread.h>
 
 #include "table/device/channel.cuh"
+#include "table/device/pool.cuh"
 #include "table/host/resources.h"
 
 struct sw_cuda_reader; /* reader.cuh */
@@ -71,6 +72,10 @@ struct sw_cuda_lane {
     struct sw_cuda_scratch_area areas[2];
 };
 
+/* Streams for gathers, beside those of the channels; tables take them in turn. A gather waits for
+ * nothing, so tables that share a stream only wait for each other's gathers. */
+#define SW_CUDA_GATHER_STREAMS_MAX 8
+
 struct sw_cuda_launcher {
     int device;
     uint32_t multiprocessors;
@@ -92,6 +97,10 @@ struct sw_cuda_launcher {
     uint32_t stream_users[SW_CUDA_STREAMS_MAX]; /* channels that use the stream */
     uint32_t stream_count;
     struct sw_cuda_reader *readers;
+    cudaStream_t gathers[SW_CUDA_GATHER_STREAMS_MAX]; /* NULL: not used yet */
+    uint32_t next_gather;
+    cudaStream_t rows;        /* copies rows; NULL: not used yet. Launches with rows run alone */
+    struct sw_cuda_pool pool; /* memory of the tables' arrays; not open before the first */
 };
 
 /* Returns the launcher of a GPU, which must be current. Creates it if there is none. Returns NULL
@@ -132,6 +141,12 @@ void sw_cuda_turn_return(struct sw_cuda_launcher *launcher);
 /* Borrow and return a stream. Takes the turn. */
 cudaError_t sw_cuda_stream_borrow(struct sw_cuda_launcher *launcher, cudaStream_t *stream);
 void sw_cuda_stream_return(struct sw_cuda_launcher *launcher, cudaStream_t stream);
+
+/* Return what all tables share, which the first calls create: streams, the pool. The launcher owns
+ * them. Take the turn. */
+cudaError_t sw_cuda_gather_stream(struct sw_cuda_launcher *launcher, cudaStream_t *stream);
+cudaError_t sw_cuda_rows_stream(struct sw_cuda_launcher *launcher, cudaStream_t *stream);
+cudaError_t sw_cuda_pool_of(struct sw_cuda_launcher *launcher, struct sw_cuda_pool **out);
 
 /* Forgets a table that is about to be closed. Its channels are closed, so its launches are done. */
 void sw_cuda_launcher_forget(struct sw_cuda_launcher *launcher,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * pool.cu - a table's pool of device memory, and the thread that maps and releases it.
+ * pool.cu - the pool of device memory, and the thread that maps and releases it.
  */
 #include "table/device/pool.cuh"
 

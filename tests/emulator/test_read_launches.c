@@ -39,6 +39,17 @@ int __wrap_cudaSetDevice(int device)
     return __real_cudaSetDevice(device);
 }
 
+/* Streams that were made. */
+static unsigned streams;
+int __wrap_cudaStreamCreateWithFlags(void **stream, unsigned flags);
+int __real_cudaStreamCreateWithFlags(void **stream, unsigned flags);
+
+int __wrap_cudaStreamCreateWithFlags(void **stream, unsigned flags)
+{
+    streams++;
+    return __real_cudaStreamCreateWithFlags(stream, flags);
+}
+
 struct fixture {
     struct sw_table *table;
     struct sw_queue *queue;
@@ -187,6 +198,7 @@ struct many {
     uint32_t *keys;  /* [SEGMENT] */
     uint64_t *found; /* [TABLES][SEGMENT / 64] */
     struct sw_batch reads[TABLES];
+    unsigned streams; /* made until the channels share streams */
 };
 
 /* Table t has the keys 1 to t + 1. The queue of the last one has another thread number. */
@@ -195,6 +207,7 @@ static void open_many(struct many *m)
     expect(sw_device_create(1, &m->device) == SW_OK, "a device");
     for (uint32_t t = 0; t < TABLES; t++) {
         m->tables[t] = create(64, SEGMENT, m->device);
+        m->streams = t == TABLES / 2 ? streams : m->streams;
         expect(sw_queue_create_for(m->tables[t], t < TABLES - 1 ? 1 : 2, &m->queues[t]) == SW_OK,
                "a queue");
     }
@@ -253,6 +266,13 @@ static void tables_share(struct many *m)
     printf("ok reads of several tables share a launch\n");
 }
 
+/* Each table has two channels, which have 64 streams at most. */
+static void tables_share_streams(struct many *m)
+{
+    expect(streams == m->streams + 1, "only the thread of the last queue made another stream");
+    printf("ok more tables make no more streams\n");
+}
+
 int main(void)
 {
     struct fixture f;
@@ -269,7 +289,8 @@ int main(void)
     close_fixture(&f);
     open_many(&m);
     tables_share(&m);
+    tables_share_streams(&m);
     close_many(&m);
-    printf("7 passed, 0 failed\n");
+    printf("8 passed, 0 failed\n");
     return 0;
 }

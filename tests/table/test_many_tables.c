@@ -249,6 +249,26 @@ Test(many_tables, small_tables_are_small)
     sw_device_destroy(device);
 }
 
+/* On both backends, with integers and with rows. */
+Test(many_tables, more_tables_have_no_more_threads)
+{
+    struct sw_table *tables[6];
+    struct sw_device *device;
+    uint64_t threads = 0;
+    cr_assert_eq(sw_device_create(3, &device), SW_OK);
+    for (uint32_t t = 0; t < 6; t++) {
+        struct sw_table_config config = config_of(3 * t, device);
+        config.value_bytes = t % 2 == 0 ? 0 : 16;
+        tables[t] = must_create(&config);
+        threads = t == 1 ? status_of("Threads:") : threads;
+    }
+    cr_assert_eq(status_of("Threads:"), threads);
+    for (uint32_t t = 0; t < 6; t++) {
+        sw_table_destroy(tables[t]);
+    }
+    sw_device_destroy(device);
+}
+
 /* --- scratch ---------------------------------------------------------------------------------- */
 
 /* On CUDA the write scratch of a device has at most 66 bytes an operation with 64-bit slots, and 94

@@ -105,7 +105,7 @@ cudaError_t open_combined(struct sw_cache_cuda_table *table)
     combined->operations_max =
         sw_cuda_combined_max(SW_COMBINED_OPERATIONS_MAX, table->batch_ops_max, combined->key_bytes,
                              combined->value_bytes);
-    cudaError_t error = sw_cuda_combined_open(combined, true);
+    cudaError_t error = sw_cuda_combined_open(combined, true, table->launcher);
     table->bytes += combined->bytes;
     return error;
 }

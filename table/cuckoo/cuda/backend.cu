@@ -175,7 +175,7 @@ cudaError_t open_combined(struct sw_cuckoo_device_table *table)
     combined->operations_max =
         sw_cuda_combined_max(SW_COMBINED_OPERATIONS_MAX, table->config.batch_ops_max,
                              combined->key_bytes, combined->value_bytes);
-    cudaError_t error = sw_cuda_combined_open(combined, false);
+    cudaError_t error = sw_cuda_combined_open(combined, false, table->launcher);
     table->bytes += combined->bytes;
     return error;
 }

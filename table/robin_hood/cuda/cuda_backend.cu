@@ -58,7 +58,7 @@ static cudaError_t open_combined(struct sw_cuda_table *table, uint32_t ops_max)
     combined->record_bytes = sizeof(struct sw_cuda_record);
     combined->operations_max = sw_cuda_combined_max(SW_COMBINED_STREAMED_MAX, ops_max,
                                                     combined->key_bytes, combined->value_bytes);
-    cudaError_t error = sw_cuda_combined_open(combined, false);
+    cudaError_t error = sw_cuda_combined_open(combined, false, table->launcher);
     table->scratch_bytes += combined->bytes;
     return error;
 }
@@ -70,8 +70,8 @@ static cudaError_t open_rows(struct sw_cuda_table *table, const struct sw_geomet
     if (table->config.value_bytes == 0) {
         return cudaSuccess;
     }
-    cudaError_t error =
-        sw_cuda_arena_open(&table->arena, &table->config, geometry, table->combined.operations_max);
+    cudaError_t error = sw_cuda_arena_open(&table->arena, &table->config, geometry,
+                                           table->combined.operations_max, table->launcher);
     return error == cudaSuccess ? sw_cuda_rows_load<BITS>(&table->arena.view, multiprocessors)
                                 : error;
 }
@@ -126,7 +126,7 @@ static cudaError_t allocate_all(struct sw_cuda_table *table, const struct sw_geo
     const struct sw_table_config *config = &table->config;
     struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
     const uint32_t ops_max = sw_cuda_scratch_ops(config, geometry);
-    cudaError_t error = sw_cuda_pool_open(&table->pool, table->device);
+    cudaError_t error = sw_cuda_pool_of(table->launcher, &table->pool);
     if (error == cudaSuccess) {
         error = allocate_state(table);
     }
@@ -135,7 +135,7 @@ static cudaError_t allocate_all(struct sw_cuda_table *table, const struct sw_geo
     }
     if (error == cudaSuccess) {
         error = sw_cuda_arrays_open(&table->arrays, geometry, BITS, table->has_hints, true,
-                                    table->pool.memory, cudaStreamPerThread);
+                                    table->pool, cudaStreamPerThread);
     }
     if (error == cudaSuccess) {
         device->multiprocessors = multiprocessors_of(table->device);
@@ -166,17 +166,20 @@ static cudaError_t allocate_all(struct sw_cuda_table *table, const struct sw_geo
 static void cuda_close(void *context)
 {
     struct sw_cuda_table *table = (struct sw_cuda_table *)context;
+    (void)cudaSetDevice(table->device);
     sw_cuda_expiry_close(table);
-    sw_cuda_owner_close(table);
-    sw_cuda_arrays_close(&table->arrays, cudaStreamPerThread);
-    (void)cudaStreamSynchronize(cudaStreamPerThread);
-    sw_cuda_pool_close(&table->pool);
+    if (table->pool != NULL) {
+        sw_cuda_arrays_close(&table->arrays, table->pool, cudaStreamPerThread);
+        (void)cudaStreamSynchronize(cudaStreamPerThread);
+        sw_cuda_pool_release(table->pool); /* not later: who drops a table may need its memory */
+    }
     pthread_mutex_destroy(&table->growth);
     sw_cuda_combined_close(&table->combined);
     sw_cuda_arena_close(&table->arena);
     sw_cuda_ids_close(&table->ids);
     (void)cudaFree(table->state);
     (void)cudaFree(table->control);
+    sw_cuda_owner_close(table); /* last: a device of its own goes with it */
     free(table);
 }
 
@@ -364,7 +367,7 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
     facts->bus_id = table->bus_id;
     facts->bytes_reserved = table->scratch_bytes + table->arrays.bytes +
                             (table->own_device != NULL ? sw_device_bytes(table->own_device) : 0);
-    facts->bytes_unused = sw_cuda_pool_unused(&table->pool, table->arrays.bytes);
+    facts->bytes_unused = sw_cuda_pool_unused(table->pool, table->arrays.bytes);
     if (sw_cuda_has_rows(table)) {
         const uint64_t mapped = sw_cuda_arena_mapped(&table->arena);
         facts->rows_max = sw_geometry_rows_max(&table->config);

@@ -39,7 +39,7 @@ struct sw_cuda_table : sw_cuda_channel_owner {
     uint32_t slot_bits;
     bool has_hints;
     pthread_mutex_t growth;
-    struct sw_cuda_pool pool;         /* memory of the arrays */
+    struct sw_cuda_pool *pool;        /* memory of the arrays; the launcher's */
     struct sw_cuda_arrays arrays;     /* guarded by `order`, like most members down to
                                          `resize_failed` */
     struct sw_state *state;           /* device */

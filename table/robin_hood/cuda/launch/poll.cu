@@ -144,7 +144,7 @@ static int copy_results(struct sw_cuda_queue *queue, struct sw_batch *batch)
     batch->_stash_change = record->stash_change;
     __atomic_fetch_add(&queue->table->stash, (uint64_t)batch->_stash_change, __ATOMIC_RELAXED);
     if (batch->_ticket == queue->freed_ticket) {
-        sw_cuda_pool_freed(&queue->table->pool);
+        sw_cuda_pool_freed(queue->table->pool);
     }
     if (batch->kind == SW_BATCH_RESIZE) {
         return queue->resize_status;

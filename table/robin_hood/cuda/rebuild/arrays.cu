@@ -37,19 +37,21 @@ uint64_t sw_cuda_arrays_bytes(const struct sw_geometry *geometry, uint32_t slot_
 }
 
 cudaError_t sw_cuda_arrays_open(struct sw_cuda_arrays *arrays, const struct sw_geometry *geometry,
-                                uint32_t slot_bits, bool with_hints, bool all, cudaMemPool_t pool,
-                                cudaStream_t stream)
+                                uint32_t slot_bits, bool with_hints, bool all,
+                                struct sw_cuda_pool *pool, cudaStream_t stream)
 {
     const size_t slot_bytes = slot_bits / 8;
     const size_t bucket_bytes = SW_BUCKET_SLOTS * slot_bytes;
     memset(arrays, 0, sizeof(*arrays));
     arrays->geometry = *geometry;
     arrays->bytes = cut_all(arrays, NULL, slot_bytes, with_hints);
-    cudaError_t error = cudaMallocFromPoolAsync(&arrays->memory, arrays->bytes, pool, stream);
+    cudaError_t error =
+        cudaMallocFromPoolAsync(&arrays->memory, arrays->bytes, pool->memory, stream);
     if (error != cudaSuccess) {
         memset(arrays, 0, sizeof(*arrays));
         return error;
     }
+    sw_cuda_pool_use(pool, arrays->bytes);
     cut_all(arrays, (char *)arrays->memory, slot_bytes, with_hints);
     size_t written = all ? 0 : geometry->buckets * bucket_bytes;
     error = cudaMemsetAsync((char *)arrays->slots + written, 0xFF,
@@ -64,14 +66,16 @@ cudaError_t sw_cuda_arrays_open(struct sw_cuda_arrays *arrays, const struct sw_g
         error = cudaMemsetAsync(arrays->hints, 0, sw_hint_count(geometry->buckets), stream);
     }
     if (error != cudaSuccess) {
-        sw_cuda_arrays_close(arrays, stream);
+        sw_cuda_arrays_close(arrays, pool, stream);
     }
     return error;
 }
 
-void sw_cuda_arrays_close(struct sw_cuda_arrays *arrays, cudaStream_t stream)
+void sw_cuda_arrays_close(struct sw_cuda_arrays *arrays, struct sw_cuda_pool *pool,
+                          cudaStream_t stream)
 {
     if (arrays->memory != NULL) {
+        sw_cuda_pool_use(pool, 0 - (uint64_t)arrays->bytes);
         (void)cudaFreeAsync(arrays->memory, stream);
     }
     memset(arrays, 0, sizeof(*arrays));

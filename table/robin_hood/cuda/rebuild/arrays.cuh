@@ -5,6 +5,7 @@
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_REBUILD_ARRAYS_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_REBUILD_ARRAYS_CUH
 
+#include "table/device/pool.cuh"
 #include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/robin_hood_backend.h"
 
@@ -27,10 +28,11 @@ uint64_t sw_cuda_arrays_bytes(const struct sw_geometry *geometry, uint32_t slot_
  * failure. Sets the slots that a rebuild does not write to EMPTY, or all slots if `all`. Sets locks
  * and hints to zero. */
 cudaError_t sw_cuda_arrays_open(struct sw_cuda_arrays *arrays, const struct sw_geometry *geometry,
-                                uint32_t slot_bits, bool with_hints, bool all, cudaMemPool_t pool,
-                                cudaStream_t stream);
-/* Frees the arrays when all earlier work on the stream is done. */
-void sw_cuda_arrays_close(struct sw_cuda_arrays *arrays, cudaStream_t stream);
+                                uint32_t slot_bits, bool with_hints, bool all,
+                                struct sw_cuda_pool *pool, cudaStream_t stream);
+/* Frees the arrays to their pool when all earlier work on the stream is done. */
+void sw_cuda_arrays_close(struct sw_cuda_arrays *arrays, struct sw_cuda_pool *pool,
+                          cudaStream_t stream);
 
 /* Points the device's view of the table at these arrays. */
 template <int BITS>

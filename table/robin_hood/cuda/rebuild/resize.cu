@@ -68,7 +68,7 @@ static bool try_arrays(const struct sw_cuda_queue *queue, const struct sw_geomet
 {
     const struct sw_cuda_table *table = queue->table;
     if (sw_cuda_arrays_open(arrays, geometry, table->slot_bits, table->has_hints, false,
-                            table->pool.memory, queue->stream) != cudaSuccess) {
+                            table->pool, queue->stream) != cudaSuccess) {
         (void)cudaGetLastError(); /* clears the error: later launches must not report it */
         return false;
     }
@@ -85,7 +85,7 @@ static bool open_arrays(const struct sw_cuda_queue *queue, const struct sw_geome
     if (try_arrays(queue, geometry, arrays)) {
         return true;
     }
-    sw_cuda_pool_release(&queue->table->pool);
+    sw_cuda_pool_release(queue->table->pool);
     return try_arrays(queue, geometry, arrays);
 }
 
@@ -134,8 +134,8 @@ static cudaError_t move(struct sw_cuda_queue *queue, struct sw_cuda_arrays *arra
     typename sw_width<BITS>::table old_table = device->table;
     cudaError_t error = prepare<BITS>(queue, &arrays->geometry, batch);
     if (error != cudaSuccess) {
-        sw_cuda_arrays_close(arrays, queue->stream); /* the table is lost; it keeps the old
-                                                        arrays */
+        sw_cuda_arrays_close(arrays, queue->table->pool, queue->stream); /* the table is lost; it
+                                                        keeps the old arrays */
         return error;
     }
     table->arrays = *arrays;
@@ -145,7 +145,7 @@ static cudaError_t move(struct sw_cuda_queue *queue, struct sw_cuda_arrays *arra
     if (replaced != NULL) {
         *replaced = old;
     } else {
-        sw_cuda_arrays_close(&old, queue->stream);
+        sw_cuda_arrays_close(&old, queue->table->pool, queue->stream);
     }
     return error;
 }
@@ -208,7 +208,7 @@ static cudaError_t take_back(struct sw_cuda_queue *queue, const struct sw_cuda_a
     struct sw_cuda_table *table = queue->table;
     struct sw_cuda_arrays half_written = table->arrays;
     use(table, old);
-    sw_cuda_arrays_close(&half_written, queue->stream);
+    sw_cuda_arrays_close(&half_written, queue->table->pool, queue->stream);
     cudaError_t error =
         cudaMemcpyAsync(table->state, state, sizeof(*state), cudaMemcpyHostToDevice, queue->stream);
     if (error == cudaSuccess) {
@@ -244,7 +244,7 @@ int sw_cuda_resize(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t *
         *error = read_state(queue, &after, &control);
     }
     if (*error != cudaSuccess) {
-        sw_cuda_arrays_close(&old, queue->stream); /* the table is lost */
+        sw_cuda_arrays_close(&old, queue->table->pool, queue->stream); /* the table is lost */
         return SW_E_DEVICE;
     }
     uint64_t stash_max = table_stash_max(queue->table, &before);
@@ -252,7 +252,7 @@ int sw_cuda_resize(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t *
         *error = take_back(queue, &old, &before);
         return SW_E_NOMEM;
     }
-    sw_cuda_arrays_close(&old, queue->stream);
+    sw_cuda_arrays_close(&old, queue->table->pool, queue->stream);
     return SW_OK;
 }
 
@@ -292,7 +292,7 @@ static void expect_growth(struct sw_cuda_table *table)
     if (sw_ahead_is_full_soon(&table->pace, __atomic_load_n(&table->added, __ATOMIC_RELAXED),
                               most > entries ? most - entries : 0, sw_now_ns()) &&
         geometry_of(table, sw_geometry_grown(&table->config, capacity, entries), &next)) {
-        sw_cuda_pool_expect(&table->pool,
+        sw_cuda_pool_expect(table->pool,
                             sw_cuda_arrays_bytes(&next, table->slot_bits, table->has_hints));
     }
 }
@@ -328,7 +328,7 @@ static cudaError_t allocate_aside(struct sw_cuda_queue *queue, uint64_t capacity
         error = cudaErrorUnknown; /* the error was reported before */
     }
     if (error != cudaSuccess) {
-        sw_cuda_arrays_close(arrays, queue->stream);
+        sw_cuda_arrays_close(arrays, queue->table->pool, queue->stream);
     }
     return error;
 }
@@ -349,7 +349,7 @@ static cudaError_t grow(struct sw_cuda_queue *queue, uint64_t more, uint64_t tic
         if (allocated && wanted != 0 && wanted <= capacity) {
             break;
         }
-        sw_cuda_arrays_close(&arrays, queue->stream);
+        sw_cuda_arrays_close(&arrays, queue->table->pool, queue->stream);
         if (!allocated && wanted != 0) {
             table->resize_failed++;
             table->grow_after_ns = sw_now_ns() + RETRY_NS;
@@ -367,7 +367,7 @@ static cudaError_t grow(struct sw_cuda_queue *queue, uint64_t more, uint64_t tic
     if (error == cudaSuccess) {
         error = move_only(queue, &arrays, NULL);
     } else {
-        sw_cuda_arrays_close(&arrays, queue->stream);
+        sw_cuda_arrays_close(&arrays, queue->table->pool, queue->stream);
     }
     if (error != cudaSuccess) {
         return error;
@@ -419,7 +419,7 @@ static bool delete_in_place(struct sw_cuda_queue *queue, const struct sw_cuda_ba
     const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
     const size_t bytes = device->table.stash.buckets_total * SW_BUCKET_SLOTS * sizeof(slot);
     void *aside = NULL;
-    if (bytes != 0 && cudaMallocFromPoolAsync(&aside, bytes, queue->table->pool.memory,
+    if (bytes != 0 && cudaMallocFromPoolAsync(&aside, bytes, queue->table->pool->memory,
                                               queue->stream) != cudaSuccess) {
         (void)cudaGetLastError();
         return false;

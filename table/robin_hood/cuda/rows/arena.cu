@@ -122,7 +122,8 @@ static cudaError_t reserve(struct sw_cuda_arena *arena, const struct sw_table_co
 }
 
 cudaError_t sw_cuda_arena_open(struct sw_cuda_arena *arena, const struct sw_table_config *config,
-                               const struct sw_geometry *geometry, uint32_t operations_max)
+                               const struct sw_geometry *geometry, uint32_t operations_max,
+                               struct sw_cuda_launcher *launcher)
 {
     const uint64_t rows = sw_geometry_rows_max(config) + operations_max;
     arena->view.value_bytes = config->value_bytes;
@@ -131,7 +132,7 @@ cudaError_t sw_cuda_arena_open(struct sw_cuda_arena *arena, const struct sw_tabl
     arena->view.operations_max = operations_max;
     cudaError_t error = allocate(arena, config->slot_bits);
     if (error == cudaSuccess) {
-        error = cudaStreamCreateWithFlags(&arena->stream, cudaStreamNonBlocking);
+        error = sw_cuda_rows_stream(launcher, &arena->stream);
     }
     if (error == cudaSuccess) {
         error = cudaEventCreateWithFlags(&arena->looked_up, cudaEventDisableTiming);
@@ -147,16 +148,12 @@ cudaError_t sw_cuda_arena_open(struct sw_cuda_arena *arena, const struct sw_tabl
 
 void sw_cuda_arena_close(struct sw_cuda_arena *arena)
 {
-    if (arena->stream != NULL) {
-        (void)cudaStreamDestroy(arena->stream);
-    }
     if (arena->looked_up != NULL) {
         (void)cudaEventDestroy(arena->looked_up);
     }
     if (arena->moved != NULL) {
         (void)cudaEventDestroy(arena->moved);
     }
-    arena->stream = NULL;
     arena->looked_up = NULL;
     arena->moved = NULL;
     sw_cuda_range_close(&arena->rows);

@@ -17,6 +17,7 @@
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ARENA_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_ROWS_ARENA_CUH
 
+#include "table/device/launcher.cuh"
 #include "table/device/range.cuh"
 #include "table/robin_hood/cuda/rows/rows.cuh"
 #include "table/robin_hood/geometry.h"
@@ -33,7 +34,7 @@ struct sw_cuda_arena {
     void *preallocated, *previous; /* [operations_max] words of the table's width */
     uint8_t *engine_ops;           /* [operations_max] */
     uint64_t *engine_found;        /* [operations_max / 64] */
-    cudaStream_t stream;           /* copies rows while the engine runs */
+    cudaStream_t stream;           /* copies rows while the engine runs; the launcher's */
     cudaEvent_t looked_up, moved;  /* start and end of that copy */
 };
 
@@ -45,7 +46,8 @@ bool sw_cuda_arena_is_possible(const struct sw_table_config *config, char *reaso
  * for the rows of the first capacity. The device must be current. After a failure, call close
  * too. */
 cudaError_t sw_cuda_arena_open(struct sw_cuda_arena *arena, const struct sw_table_config *config,
-                               const struct sw_geometry *geometry, uint32_t operations_max);
+                               const struct sw_geometry *geometry, uint32_t operations_max,
+                               struct sw_cuda_launcher *launcher);
 void sw_cuda_arena_close(struct sw_cuda_arena *arena);
 /* Maps memory for the rows of `entries` entries and of one batch. Returns cudaErrorMemoryAllocation
  * if memory is short. */

@@ -31,7 +31,7 @@ void sw_cuda_expiry_facts(struct sw_cuda_table *table, struct sw_backend_facts *
                                      expiry->times->arrays.bytes +
                                      sw_device_bytes(expiry->times->own_device);
             facts->bytes_unused +=
-                sw_cuda_pool_unused(&expiry->times->pool, expiry->times->arrays.bytes);
+                sw_cuda_pool_unused(expiry->times->pool, expiry->times->arrays.bytes);
         }
         facts->expires = held;
         facts->expires_next = held > 0 ? expiry->pass.next : 0;

@@ -75,7 +75,8 @@ static cudaError_t allocate(struct sw_cuda_table *table, struct sw_cuda_expiry *
         inner->key_bytes = table->combined.key_bytes;
         inner->value_bytes = table->combined.value_bytes;
         inner->record_bytes = table->combined.record_bytes;
-        error = sw_cuda_combined_open(inner, false);
+        inner->stream = table->combined.stream; /* the thread may have the turn */
+        error = sw_cuda_combined_open(inner, false, table->launcher);
         expiry->bytes += inner->bytes;
     }
     return error;
