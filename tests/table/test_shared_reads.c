@@ -64,6 +64,9 @@ static void open_versioned(struct versioned *one, uint32_t number, struct sw_dev
     config.batch_ops_max = READ_KEYS;
     config.stash_slots = 256;
     config.value_bytes = other_half == (random_seed() % 2 == 0) ? config.slot_bits / 16 : 0;
+    if (config.backend == SW_BACKEND_CUDA && number % 2 != 0) {
+        config.tuning.hints = SW_CHOICE_ALWAYS;
+    }
     *one = (struct versioned){.table = must_create(&config), .key_bytes = config.slot_bits / 16};
     one->queue = must_queue(one->table);
 }
