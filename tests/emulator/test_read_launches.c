@@ -191,6 +191,7 @@ static void writes_stay_behind(struct fixture *f)
 /* --- reads of several tables ------------------------------------------------------------------ */
 
 struct many {
+    uint32_t count; /* of tables */
     struct sw_device *device;
     struct sw_table *tables[TABLES];
     struct sw_queue *queues[TABLES];
@@ -202,10 +203,11 @@ struct many {
 };
 
 /* Table t has the keys 1 to t + 1. The queue of the last one has another thread number. */
-static void open_many(struct many *m)
+static void open_many(struct many *m, uint32_t count)
 {
+    m->count = count;
     expect(sw_device_create(1, &m->device) == SW_OK, "a device");
-    for (uint32_t t = 0; t < TABLES; t++) {
+    for (uint32_t t = 0; t < count; t++) {
         m->tables[t] = create(64, SEGMENT, m->device);
         m->streams = t == TABLES / 2 ? streams : m->streams;
         expect(sw_queue_create_for(m->tables[t], t < TABLES - 1 ? 1 : 2, &m->queues[t]) == SW_OK,
@@ -213,11 +215,11 @@ static void open_many(struct many *m)
     }
     m->io = (struct io_memory){.table = m->tables[0]};
     m->keys = io_array(&m->io, SEGMENT * sizeof(*m->keys));
-    m->found = io_array(&m->io, TABLES * SEGMENT / 8);
+    m->found = io_array(&m->io, count * SEGMENT / 8);
     for (uint32_t i = 0; i < SEGMENT; i++) {
         m->keys[i] = i + 1;
     }
-    for (uint32_t t = 0; t < TABLES; t++) {
+    for (uint32_t t = 0; t < count; t++) {
         struct sw_batch set = {.op = SW_SET, .count = t + 1, .keys = m->keys, .values = m->keys};
         expect(sw_batch_run(m->queues[t], &set) == SW_OK, "the keys are stored");
     }
@@ -226,19 +228,16 @@ static void open_many(struct many *m)
 static void close_many(struct many *m)
 {
     io_free(&m->io);
-    for (uint32_t t = 0; t < TABLES; t++) {
+    for (uint32_t t = 0; t < m->count; t++) {
         sw_queue_destroy(m->queues[t]);
         sw_table_destroy(m->tables[t]);
     }
     sw_device_destroy(m->device);
 }
 
-/* Submits a read of `count` keys to each table, then polls them. Returns how many polls called the
- * runtime: each of them launched. */
-static uint32_t read_many(struct many *m, uint32_t count)
+static void submit_many(struct many *m, uint32_t count)
 {
-    uint32_t launches = 0;
-    for (uint32_t t = 0; t < TABLES; t++) {
+    for (uint32_t t = 0; t < m->count; t++) {
         m->reads[t] = (struct sw_batch){.op = SW_GET,
                                         .count = count,
                                         .keys = m->keys,
@@ -247,7 +246,15 @@ static uint32_t read_many(struct many *m, uint32_t count)
         expect(sw_batch_submit(m->queues[t], &m->reads[t]) == SW_OK, "a read is submitted");
         expect(emu_calls() == 0, "a small read is deferred");
     }
-    for (uint32_t t = 0; t < TABLES; t++) {
+}
+
+/* Submits a read of `count` keys to each table, then polls them. Returns how many polls called the
+ * runtime: each of them launched. */
+static uint32_t read_many(struct many *m, uint32_t count)
+{
+    uint32_t launches = 0;
+    submit_many(m, count);
+    for (uint32_t t = 0; t < m->count; t++) {
         emu_fail_call(0);
         while (sw_batch_poll(m->queues[t], &m->reads[t]) == SW_PENDING) {
         }
@@ -273,6 +280,39 @@ static void tables_share_streams(struct many *m)
     printf("ok more tables make no more streams\n");
 }
 
+/* Each call of a launch that two tables share fails once. Returns whether there is such a call. */
+static bool fails_at(struct many *m, uint64_t call)
+{
+    const size_t allocated = emu_allocated();
+    open_many(m, 2);
+    submit_many(m, SMALL);
+    emu_fail_call(call);
+    for (uint32_t t = 0; t < 2; t++) {
+        while (sw_batch_poll(m->queues[t], &m->reads[t]) == SW_PENDING) {
+        }
+    }
+    const bool failed = emu_has_failed();
+    for (uint32_t t = 0; t < 2; t++) {
+        expect(m->reads[t].status == SW_OK || (failed && m->reads[t].status == SW_E_DEVICE),
+               "a read ends, also if the device is lost");
+    }
+    emu_fail_call(0);
+    close_many(m);
+    expect(emu_allocated() == allocated, "all memory is freed");
+    return failed;
+}
+
+static void failures_end_reads(struct many *m)
+{
+    uint64_t calls = 0;
+    while (fails_at(m, calls + 1)) {
+        calls++;
+    }
+    expect(calls > 2, "a shared launch has some calls");
+    printf("ok reads end if one of the %llu calls of a shared launch fails\n",
+           (unsigned long long)calls);
+}
+
 int main(void)
 {
     struct fixture f;
@@ -287,10 +327,11 @@ int main(void)
     expect(chosen == 0, "the device that a thread has is not chosen again");
     printf("ok the device is not chosen for each launch\n");
     close_fixture(&f);
-    open_many(&m);
+    open_many(&m, TABLES);
     tables_share(&m);
     tables_share_streams(&m);
     close_many(&m);
-    printf("8 passed, 0 failed\n");
+    failures_end_reads(&m);
+    printf("9 passed, 0 failed\n");
     return 0;
 }
