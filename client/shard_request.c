@@ -12,6 +12,12 @@
 /* Keys for which a part first has room. */
 #define PART_KEYS 256
 
+/* As realloc, also for the values of a key set, which have 0 bytes: realloc would free them. */
+static void *resize(void *memory, size_t bytes)
+{
+    return realloc(memory, bytes > 0 ? bytes : 1);
+}
+
 /* Makes room for more keys. */
 static bool grow_part(struct sw_client_shard_request *part, uint32_t key_bytes,
                       uint32_t value_bytes)
@@ -22,7 +28,7 @@ static bool grow_part(struct sw_client_shard_request *part, uint32_t key_bytes,
         return false;
     }
     part->keys = keys;
-    uint8_t *values = realloc(part->values, (size_t)room * value_bytes);
+    uint8_t *values = resize(part->values, (size_t)room * value_bytes);
     if (values == NULL) {
         return false;
     }
@@ -288,7 +294,7 @@ bool sw_client_shard_request_reserve_answers(struct sw_client_shard_request *par
     if (part->count <= part->answer_room) {
         return true;
     }
-    uint8_t *previous = realloc(part->previous, (size_t)part->room * request->answer_bytes);
+    uint8_t *previous = resize(part->previous, (size_t)part->room * request->answer_bytes);
     if (previous == NULL) {
         return false;
     }

@@ -8,7 +8,7 @@ import threading
 import wire
 from cluster import slot_of
 from data_directory import SMALL, Directory, does_not_start, durable
-from harness import Server, case, check, equal, error_of, main, refusal, start
+from harness import BUILD, Server, case, check, equal, error_of, main, refusal, run, start
 from moving import check_nodes, cluster, moved, mover
 from replication import caught_up, replica_of
 
@@ -174,6 +174,12 @@ def slots_move():
             moved(mover(servers, "100-4000", source, target))
             equal(sum(server.ask("DBSIZE") for server in servers), len(keys), f"from {source} to {target}")
         equal(servers[0].ask("DBSIZE"), len(keys), "all are back")
+
+        def cli(*words):
+            return run(BUILD / "sherwood-cli", "-c", "-a", f"127.0.0.1:{servers[0].port}", *words).split()
+        for new in "10":
+            equal(cli("INSERT", *range(3000, 5000)), [new] * 2000, "a client of the cluster")
+        equal([cli("EXISTS", *range(4990, 5010)), cli("DEL", *range(3000, 5000))], [["10"], ["2000"]], "a client of the cluster")
         check_nodes(servers)
 
 
