@@ -224,9 +224,9 @@ static int check_rows(const struct sw_config *config, char *error, size_t error_
         snprintf(error, error_bytes, "value-bytes %u is not a multiple of the %u bytes of a %s",
                  config->value_bytes, number, sw_option_text(config, "value-type"));
     } else if (config->ids > 0) {
-        snprintf(
-            error, error_bytes,
-            "ids are the values of keys, so a table with ids has no rows: leave value-bytes out");
+        snprintf(error, error_bytes,
+                 "ids are the values of keys, so a table with ids has no rows: leave value-bytes "
+                 "out, or set ids or value-bytes to 0 for a table of a server that has them");
     } else if (config->resp_key_text_bytes != 0 && config->resp_keys != SW_RESP_KEYS_HASH) {
         snprintf(error, error_bytes,
                  "resp-key-text-bytes needs keys that are hashes of strings: add --resp-keys hash");

@@ -241,6 +241,7 @@ def several_tables():
     with Directory() as path:
         with durable(path, "no", *IDS[:2]) as server, server.replies() as replies:
             equal(replies.ask("TABLE", "CREATE", "words", "ids", "50"), "OK", "TABLE CREATE")
+            check("set ids or value-bytes to 0" in error_of(replies, "TABLE", "CREATE", "rows", "ids", "5", "value-bytes", "8"), "rows")
             equal(replies.ask("SELECT", "words"), "OK", "SELECT")
             equal(ids_of(replies, 70, 71), ([0, 1], [0, 1]), "ASSIGN")
             equal(replies.ask("DEL", 70), 1, "DEL")
