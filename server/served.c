@@ -264,6 +264,17 @@ static void rename_table(void *argument, const char *name, const char *to)
     }
 }
 
+/* A start compares the shape of place 0 with the command line, and so does a replica with its own.
+ */
+static const char *keeps_shape(void *argument)
+{
+    const struct sw_server *server = argument;
+    return server->saver != NULL || replicates(server)
+               ? "ERR the default table keeps its shape in a server with data-dir or replicas: use "
+                 "SWAP .. FORCE for two other tables"
+               : NULL;
+}
+
 /* Returns why the server has one table, or NULL. */
 static const char *why_one(const struct sw_server *server)
 {
@@ -430,6 +441,7 @@ int sw_served_create(struct sw_server *server)
                                           .save = saves ? sw_served_save : NULL,
                                           .wake = wake,
                                           .rename = rename_table,
+                                          .keeps_shape = keeps_shape,
                                           .alter = sw_served_alter,
                                           .one_table = why_one(server)};
     struct sw_served first = {.table = server->table,

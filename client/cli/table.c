@@ -82,7 +82,8 @@ int sw_cli_table(struct sw_cli *cli, int count, char **words)
         fprintf(
             cli->messages,
             "usage: sherwood-cli [options] table list | info NAME | create NAME [OPTION VALUE ..] "
-            "| drop NAME | rename NAME NEW | save NAME | swap NAME OTHER | truncate NAME\n");
+            "| drop NAME | rename NAME NEW | save NAME | swap NAME OTHER [FORCE] | truncate "
+            "NAME\n");
         return 2;
     }
     if (!sw_cli_connect(cli)) {

@@ -162,6 +162,11 @@ enum sw_reply_status sw_bulk_admit(struct sw_conn *conn, const struct sw_bulk_ca
     }
     status = sw_bulk_validate(bulk, target->table, request, candidate->body_bytes,
                               candidate->reply_bytes, message, message_bytes);
+    if (status == SW_REPLY_BAD_REQUEST && sw_bulk_is_reshaped(conn, target) &&
+        sw_bulk_has_other_widths(&target->table->batches->shape, request)) {
+        sw_bulk_explain_table(request, SW_REPLY_TABLE_CHANGED, message, message_bytes);
+        return SW_REPLY_TABLE_CHANGED;
+    }
     return status != SW_REPLY_OK
                ? status
                : refusal_of(

@@ -257,6 +257,7 @@ static void open_conn(struct sw_conn *conn, void *loop_state)
     struct sw_bulk_conn *state = sw_bulk_of(conn);
     state->bulk = loop_state;
     state->conn = conn;
+    state->view = conn->net->tables.number;
     sw_list_init(&state->ready);
     sw_list_init(&state->unsent.frames);
 }

@@ -78,6 +78,7 @@ struct sw_bulk_conn {
     struct sw_bulk_shared *shared;   /* what it shares with its client, owned; NULL: nothing */
     struct sw_last_write last_write;
     struct sw_change_run *change; /* of a TABLE whose frame starts next, owned; NULL: none */
+    uint64_t view;                /* number of the loop's view of the tables when it began */
     uint32_t frozen;              /* replies SLOT_FROZEN that were sent */
     uint64_t discard_bytes;       /* rest of the body of a refused frame, to be discarded */
 };

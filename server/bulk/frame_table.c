@@ -27,16 +27,18 @@ void sw_bulk_table_init(struct sw_bulk_table *table, struct sw_batches *batches)
 
 static struct sw_bulk_target find_place(const struct sw_bulk *bulk, uint32_t number)
 {
-    const struct sw_tables_handle *tables = &bulk->net->tables;
+    const struct sw_tables_view *view = bulk->net->tables.view;
     if (number == 0) {
-        return (struct sw_bulk_target){bulk->table, bulk->table_id, SW_REPLY_OK};
+        return (struct sw_bulk_target){bulk->table, bulk->table_id, SW_REPLY_OK,
+                                       view == NULL ? 0 : view->catalog.places[0].reshaped};
     }
-    const struct sw_served *served =
-        tables->view == NULL ? NULL : sw_tables_at(tables->view, number);
-    if (served == NULL) {
+    const struct sw_place *place = view == NULL ? NULL : sw_places_numbered(&view->catalog, number);
+    if (place == NULL) {
         return (struct sw_bulk_target){.status = SW_REPLY_NO_TABLE};
     }
-    return (struct sw_bulk_target){served->loops[tables->loop].frames, served->id, SW_REPLY_OK};
+    const struct sw_served *served = view->served[place - view->catalog.places];
+    return (struct sw_bulk_target){served->loops[bulk->net->tables.loop].frames, served->id,
+                                   SW_REPLY_OK, place->reshaped};
 }
 
 struct sw_bulk_target sw_bulk_find_table(const struct sw_bulk *bulk,
@@ -47,6 +49,11 @@ struct sw_bulk_target sw_bulk_find_table(const struct sw_bulk *bulk,
         return (struct sw_bulk_target){.status = SW_REPLY_TABLE_CHANGED};
     }
     return target;
+}
+
+bool sw_bulk_is_reshaped(struct sw_conn *conn, const struct sw_bulk_target *target)
+{
+    return target->reshaped > sw_bulk_of(conn)->view;
 }
 
 void sw_bulk_explain_table(const struct sw_request *request, enum sw_reply_status status,

@@ -21,6 +21,7 @@
 #include "server/batch/batches.h"
 
 struct sw_bulk;
+struct sw_conn;
 struct sw_bulk_frame;
 
 /* A table as the frames of one loop use it. */
@@ -37,11 +38,15 @@ struct sw_bulk_target {
     struct sw_bulk_table *table; /* NULL: `status` says why */
     uint32_t id;                 /* of the table, in this process */
     enum sw_reply_status status; /* OK, NO_TABLE or TABLE_CHANGED */
+    uint64_t reshaped;           /* of its place (struct sw_place) */
 };
 
 /* Returns the table in the place that the request names. */
 struct sw_bulk_target sw_bulk_find_table(const struct sw_bulk *bulk,
                                          const struct sw_request *request);
+/* Did the place get a table of another shape after the connection began? The client may know only
+ * the widths of before. */
+bool sw_bulk_is_reshaped(struct sw_conn *conn, const struct sw_bulk_target *target);
 /* Writes the sentence of a status that is not OK. */
 void sw_bulk_explain_table(const struct sw_request *request, enum sw_reply_status status,
                            char *message, size_t message_bytes);

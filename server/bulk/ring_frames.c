@@ -182,6 +182,19 @@ static void refuse_ring_frame(struct sw_bulk_frame *frame, enum sw_reply_status 
     sw_bulk_reply(frame, &reply, NULL, 0);
 }
 
+/* Finds the table of a record. A record has no widths, so those of the table are taken for the
+ * client's: a place that got another shape needs the table's id. */
+static struct sw_bulk_target find_table(struct sw_conn *conn,
+                                        const struct sw_submission *submission)
+{
+    const struct sw_request request = {.table = submission->table,
+                                       .table_id = submission->table_id};
+    const struct sw_bulk_target target = sw_bulk_find_table(sw_bulk_of(conn)->bulk, &request);
+    return submission->table_id == 0 && sw_bulk_is_reshaped(conn, &target)
+               ? (struct sw_bulk_target){.status = SW_REPLY_TABLE_CHANGED}
+               : target;
+}
+
 /* Begins a record. Returns false, with the record not taken, if the connection has to wait. */
 static bool begin_ring_frame(struct sw_bulk_shared *shared, const struct sw_submission *submission)
 {
@@ -191,8 +204,7 @@ static bool begin_ring_frame(struct sw_bulk_shared *shared, const struct sw_subm
     struct sw_ring_extent extents[SW_RING_ARRAYS];
     struct sw_request request;
     bool closes = false;
-    const struct sw_bulk_target target = sw_bulk_find_table(
-        bulk, &(struct sw_request){.table = submission->table, .table_id = submission->table_id});
+    const struct sw_bulk_target target = find_table(conn, submission);
     const struct sw_bulk_table *table = target.table != NULL ? target.table : bulk->table;
     const struct sw_table_shape *shape = &table->batches->shape;
     const char *wrong =

@@ -146,6 +146,13 @@ static bool parts_fit(const struct sw_table_shape *shape, const struct sw_reques
     return false;
 }
 
+bool sw_bulk_has_other_widths(const struct sw_table_shape *shape, const struct sw_request *request)
+{
+    const uint64_t no_body = 0; /* widths are checked first */
+    return sw_request_check(request, shape->key_bytes, shape->value_bytes - shape->key_text_bytes,
+                            UINT32_MAX, no_body) == SW_FRAME_E_WIDTH;
+}
+
 bool sw_bulk_bodies_fit(const struct sw_table_shape *shape, uint64_t bytes, char *message,
                         size_t message_bytes)
 {

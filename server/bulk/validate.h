@@ -21,6 +21,8 @@ struct sw_table_shape;
 enum sw_reply_status sw_bulk_validate(const struct sw_bulk *bulk, const struct sw_bulk_table *table,
                                       const struct sw_request *request, uint64_t body_bytes,
                                       uint64_t reply_bytes, char *message, size_t message_bytes);
+/* Has a request on keys other widths than the table? */
+bool sw_bulk_has_other_widths(const struct sw_table_shape *shape, const struct sw_request *request);
 /* Are the bodies of a request and of its reply, together with the scratch memory, short enough? If
  * not, sets `message`. */
 bool sw_bulk_bodies_fit(const struct sw_table_shape *shape, uint64_t bytes, char *message,

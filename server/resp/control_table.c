@@ -24,8 +24,9 @@ static const struct sw_subcommand subcommands[] = {
     {"LIST", 2, NULL, "", "Return the name, the number and the keys of each table."},
     {"RENAME", 4, NULL, "name new-name", "Give a table another name."},
     {"SAVE", 3, NULL, "name", "Write a snapshot of a table, and wait for it."},
-    {"SWAP", 4, NULL, "name other",
-     "Exchange the contents of two tables, for all clients at once."},
+    {"SWAP", -4, NULL, "name other [FORCE]",
+     "Exchange the contents of two tables, for all clients at once. FORCE: of different shapes, "
+     "too."},
     {"TRUNCATE", 3, NULL, "name", "Remove every key of a table."},
     {NULL, 0, NULL, NULL, NULL}};
 

@@ -4,6 +4,7 @@
  */
 #include "server/resp/place_change.h"
 
+#include "server/config/table_options.h"
 #include "server/net/conn.h"
 #include "server/observe/log.h"
 #include "server/resp/resp_memory.h"
@@ -17,6 +18,9 @@ static void leave(struct sw_resp_conn *state, struct sw_resp *to)
     if (sw_watching_is_on(state)) {
         sw_watching_forget(state);
         state->watch.is_lost = true;
+    }
+    if (!sw_config_is_of_one_shape(state->resp->batches->config, to->batches->config)) {
+        sw_transaction_spoil(state); /* its commands were read for the other shape */
     }
     state->resp->conns--;
     state->resp = to;

@@ -22,9 +22,26 @@ static bool all_have(const struct sw_tables *tables, uint64_t number, bool settl
     return all;
 }
 
+/* Notes the places of `view` whose tables have another shape than in the view before. */
+static void note_shapes(const struct sw_tables_view *before, struct sw_tables_view *view)
+{
+    for (uint32_t i = 0; i < view->catalog.count; i++) {
+        struct sw_place *place = &view->catalog.places[i];
+        const uint32_t was = sw_tables_index(before, place->number);
+        if (was == UINT32_MAX) {
+            continue;
+        }
+        const bool differs =
+            view->served[i] != before->served[was] &&
+            !sw_config_is_of_one_shape(view->served[i]->config, before->served[was]->config);
+        place->reshaped = differs ? view->number : before->catalog.places[was].reshaped;
+    }
+}
+
 void sw_tables_publish(struct sw_tables *tables, struct sw_tables_view *view,
                        struct sw_served *dropped)
 {
+    note_shapes(tables->view, view);
     pthread_mutex_lock(&tables->lock);
     tables->view = view;
     tables->leaving = dropped;
@@ -184,8 +201,24 @@ static enum sw_places_status rename_place(struct sw_tables_view *next,
     return sw_places_rename(&next->catalog, place->number, change->other, strlen(change->other));
 }
 
-static enum sw_places_status swap(struct sw_tables_view *next, const struct sw_change *change,
-                                  char *error, size_t error_bytes)
+/* Refuses a SWAP of tables of different shapes, unless the client forces it. Returns 0, or -1 with
+ * an error. */
+static int check_shapes(const struct sw_tables *tables, const struct sw_change *change,
+                        bool is_of_first, char *error, size_t error_bytes)
+{
+    const struct sw_tables_owner *owner = &tables->owner;
+    if (!change->is_forced) {
+        return refuse(error, error_bytes,
+                      "ERR the tables have different shapes (TABLE INFO): create the new one with "
+                      "LIKE, or add FORCE");
+    }
+    const char *line =
+        is_of_first && owner->keeps_shape != NULL ? owner->keeps_shape(owner->server) : NULL;
+    return line == NULL ? 0 : refuse(error, error_bytes, line);
+}
+
+static enum sw_places_status swap(const struct sw_tables *tables, struct sw_tables_view *next,
+                                  const struct sw_change *change, char *error, size_t error_bytes)
 {
     const struct sw_place *one = find(next, change->name), *other = find(next, change->other);
     if (one == NULL || other == NULL) {
@@ -193,9 +226,9 @@ static enum sw_places_status swap(struct sw_tables_view *next, const struct sw_c
     }
     struct sw_served **at = &next->served[one - next->catalog.places];
     struct sw_served **other_at = &next->served[other - next->catalog.places];
-    if (!sw_config_is_of_one_shape((*at)->config, (*other_at)->config)) {
-        refuse(error, error_bytes,
-               "ERR the tables have different shapes (TABLE INFO): create the new one with LIKE");
+    if (!sw_config_is_of_one_shape((*at)->config, (*other_at)->config) &&
+        check_shapes(tables, change, one->number == 0 || other->number == 0, error, error_bytes) !=
+            0) {
         return SW_PLACES_NO_PLACE;
     }
     struct sw_served *served = *at;
@@ -305,7 +338,7 @@ static enum sw_places_status rearrange(struct sw_tables *tables, struct sw_table
     case SW_CHANGE_ALTER:
         return sw_tables_alter(tables, next, change, error, error_bytes);
     case SW_CHANGE_SWAP:
-        return swap(next, change, error, error_bytes);
+        return swap(tables, next, change, error, error_bytes);
     default:
         return SW_PLACES_OK; /* CREATE: `next` has the table */
     }

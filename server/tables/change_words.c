@@ -221,6 +221,14 @@ static int read_two(const struct reading *reading)
                : read_name(reading, 2, true, reading->change->other);
 }
 
+static int read_swap(const struct reading *reading)
+{
+    struct reading names = *reading;
+    reading->change->is_forced = reading->count == 4 && is(reading, 3, "FORCE");
+    names.count -= reading->change->is_forced;
+    return read_two(&names);
+}
+
 int sw_change_read(const struct sw_tables_view *view, const struct sw_config *config,
                    const struct sw_resp_argument *words, uint32_t count, struct sw_change *change,
                    char *error, size_t error_bytes)
@@ -242,6 +250,7 @@ int sw_change_read(const struct sw_tables_view *view, const struct sw_config *co
                : change->kind == SW_CHANGE_ALTER ? read_alter(&reading)
                : change->kind == SW_CHANGE_DROP  ? read_drop(&reading)
                : change->kind == SW_CHANGE_SAVE  ? read_save(&reading)
+               : change->kind == SW_CHANGE_SWAP  ? read_swap(&reading)
                                                  : read_two(&reading);
     }
     return refuse(&reading, "ERR syntax error");

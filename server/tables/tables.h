@@ -103,6 +103,9 @@ struct sw_tables_owner {
                   const struct sw_tables_view *next, uint64_t *sequence, char *error,
                   size_t error_bytes);
     bool logs; /* changes are records of a log; otherwise those of a start have no number */
+    /* Returns why a SWAP must not give place 0 a table of another shape: an error line; or NULL: it
+     * may. The member NULL: it may. */
+    const char *(*keeps_shape)(void *server);
     /* Waits until the last change is durable. Returns 0, or -1 with an error: its outcome is
      * unknown. NULL: a change is durable behind `commit`. */
     int (*settle)(void *server, char *error, size_t error_bytes);
@@ -169,6 +172,7 @@ struct sw_change {
     bool is_of_start; /* the server makes it before it serves requests: see sw_tables_owner.logs */
     bool
         needs_shape; /* CREATE: a table that exists must have the shape of `config`, and `number` */
+    bool is_forced;  /* SWAP: the tables may have different shapes */
     bool has_number; /* CREATE: the caller chooses the number */
     uint32_t number; /* the number it chooses */
     char name[SW_PLACE_NAME_BYTES];

@@ -70,6 +70,8 @@ def changes():
         raises(sherwood.Refused, "table exists", lambda: c.create_table("rows"))
         raises(sherwood.Refused, "no such table", lambda: c.drop_table("old"))
         raises(sherwood.Refused, "different shapes", lambda: c.swap("default", "rows"))
+        for _ in range(2):
+            c.swap("default", "rows", force=True)
         raises(sherwood.Refused, "unknown option", lambda: c.create_table("x", nothing=1))
 
 

@@ -155,6 +155,25 @@ def a_swap_saves_both():
             equal([contents(replies, name) for name in ("default", "v2")], [{1: b"20"}, {1: b"11"}], "the last save")
 
 
+@case
+def a_swap_of_other_shapes():
+    """SWAP .. FORCE stands after a kill, with a log and without; the default table keeps the shape that a start compares"""
+    for log in ("yes", "no"):
+        with Directory() as folder:
+            flags = ("--appendonly", log, "--frame-ops-max", "256", "--round-ops-max", "1024")
+            with serving(folder, *flags) as (server, replies):
+                equal(replies.ask("TABLE", "CREATE", "a", "value-bytes", 8), "OK", "CREATE")
+                equal(replies.ask("TABLE", "CREATE", "b", "engine", "cuckoo"), "OK", "CREATE")
+                refused = replies.ask("TABLE", "SWAP", "default", "b", "FORCE")
+                check("the default table keeps its shape" in refused, refused)
+                fill(replies, "b", {1: 5})
+                equal(replies.ask("TABLE", "SWAP", "a", "b", "FORCE"), "OK", "SWAP")
+                server.end_by_kill()
+            with serving(folder, *flags) as (_, replies):
+                engines = [pairs(replies.ask("TABLE", "INFO", name))[b"engine"] for name in ("a", "b")]
+                equal([engines, contents(replies, "a")], [[b"cuckoo", b"robin_hood"], {1: b"5"}], "behind a kill")
+
+
 def saved(replies, name):
     """What TABLE INFO shows of the saves of a table."""
     facts = pairs(replies.ask("TABLE", "INFO", name))

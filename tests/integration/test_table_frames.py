@@ -4,6 +4,7 @@
 
 import contextlib
 import random
+import threading
 
 import ring
 import wire
@@ -240,6 +241,38 @@ def changes_of_lost_connections():
 
 
 @case
+def swaps_of_other_widths():
+    """beside SWAP .. FORCE frames are carried out in a table of their widths or get TABLE_CHANGED; RESP goes on in each table"""
+    with serving("--loops", "2") as (server, replies, _), server.connect() as connection, server.replies() as redis:
+        create(replies, "wide", "NUMBER", 5)
+        create(replies, "narrow", "NUMBER", 6, "key-bits", 32, "resp-keys", "decimal")
+        for name, value in (("wide", 10), ("narrow", 20)):
+            equal([replies.ask("SELECT", name), replies.ask("SET", 1, value)], ["OK", "OK"], "SET")
+        got, ends = {"frames": set(), "redis": {redis.ask("SELECT", "wide")}}, threading.Event()
+        def read_frame():
+            reply = wire.call(connection, wire.GET, [1, 1], table=5, want_values=True)
+            return reply.status, str(reply.values()) if reply.status == wire.OK else reply.message
+        equal(read_frame(), (wire.OK, "[10, 10]"), "before")
+        def read_frames():
+            while not ends.is_set():
+                got["frames"].add(read_frame())
+        def read_redis():
+            while not ends.is_set():
+                got["redis"].add(redis.ask("GET", 1))
+        threads = [threading.Thread(target=read) for read in (read_frames, read_redis)]
+        for thread in threads:
+            thread.start()
+        for _ in range(100):
+            equal(replies.ask("TABLE", "SWAP", "wide", "narrow", "FORCE"), "OK", "SWAP")
+        ends.set()
+        for thread in threads:
+            thread.join()
+        equal(got["frames"] - {(wire.OK, "[10, 10]")},
+              {(wire.TABLE_CHANGED, "another table lies in place 5: open the table again; nothing was done")}, "frames")
+        equal(got["redis"] - {b"10", b"20"}, {"OK"}, "RESP")
+
+
+@case
 def rings():
     """a record of a ring names a table as a frame does; the regions are the connection's"""
     with ring.serving() as server, ring.Ring(server) as own, server.connect() as connection:
@@ -257,6 +290,13 @@ def rings():
         done = own.run(wire.GET, 2, answers, table=7)
         equal((done.status, "number 7" in done.message), (wire.NO_TABLE, True), done.message)
         equal(own.run(wire.GET, 2, answers, table=5, table_id=1).status, wire.TABLE_CHANGED, "an id")
+        facts = replies.ask("TABLE", "INFO", "t")
+        ident = facts[facts.index(b"id") + 1]
+        equal(replies.ask("TABLE", "SWAP", "t", "narrow", "FORCE"), "OK", "SWAP of other widths")
+        equal([own.run(wire.GET, 2, answers, table=place).status for place in (5, 6)], [wire.TABLE_CHANGED] * 2, "a record has no widths")
+        done = own.run(wire.GET, 2, answers, table=6, table_id=ident)
+        equal((done.status, done.hits), (wire.OK, 2), "the id says which table the client knows")
+        equal(replies.ask("TABLE", "SWAP", "t", "narrow", "FORCE"), "OK", "SWAP")
         for number, keys in ((5, 2), (6, 2), (0, 0)):
             equal([replies.ask("SELECT", number), replies.ask("DBSIZE")], ["OK", keys], number)
 

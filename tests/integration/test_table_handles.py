@@ -223,6 +223,30 @@ def swapped():
 
 
 @case
+def swapped_by_force():
+    """SWAP .. FORCE of other widths ends calls with SHERWOOD_E_TABLE, until the widths are back or the table is opened again; RESP goes on"""
+    with serving("--loops", "2") as (server, replies, client), server.replies() as redis:
+        table(replies, "CREATE", "v1")
+        table(replies, "CREATE", "narrow", "key-bits", "32", "resp-keys", "decimal")
+        refused = replies.ask("TABLE", "SWAP", "v1", "narrow")
+        check("have different shapes" in refused, refused)
+        check("syntax error" in replies.ask("TABLE", "SWAP", "v1", "narrow", "force", "x"), "a word too many")
+        equal(redis.ask("SELECT", "v1"), "OK", "SELECT")
+        with client.open("v1") as v1, client.open("narrow") as narrow:
+            equal([v1.set({1: 10}), narrow.set({1: 20})], [OK, OK], "SET")
+            equal([redis.ask("MULTI"), redis.ask("GET", 1)], ["OK", "QUEUED"], "MULTI")
+            table(replies, "SWAP", "v1", "narrow", "FORCE")
+            check("EXECABORT" in redis.ask("EXEC"), "a transaction of before")
+            for _ in range(2):
+                equal([v1.get([1]), v1.set({1: 1}), narrow.get([1])], [E_TABLE] * 3, v1.error())
+            check("a table of another shape lies in the place of 'narrow'" in narrow.error(), narrow.error())
+            with client.open("v1") as again:
+                equal([again.widths(), again.get([1]), redis.ask("GET", 1)], [(4, 4), [20], b"20"], "the new table")
+            table(replies, "SWAP", "v1", "narrow", "FORCE")
+            equal([v1.get([1]), narrow.get([1]), redis.ask("GET", 1)], [[10], [20], b"10"], "back")
+
+
+@case
 def dropped():
     """a request to a dropped table returns SHERWOOD_E_TABLE, also one whose body is long, and other tables are served"""
     with serving("--frame-ops-max", "65536") as (_, replies, client):

@@ -102,6 +102,11 @@ def every_change():
         put(ours, "a", 2, 12)
         settled(primary, replica)
         equal([get(theirs, name, 1) for name in ("a", "default", "other")], [b"11", b"10", b"20"], "behind the changes")
+        for _ in range(2):
+            equal(ours.ask("TABLE", "SWAP", "other", "words", "FORCE"), "OK", "SWAP of other shapes")
+            settled(primary, replica)
+        refused = ours.ask("TABLE", "SWAP", "default", "words", "FORCE")
+        check("the default table keeps its shape" in refused, refused)
         equal(ours.ask("TABLE", "DROP", "a"), "OK", "DROP")
         equal(ours.ask("TABLE", "DROP", "b"), "OK", "DROP of the table that the server began with")
         settled(primary, replica)

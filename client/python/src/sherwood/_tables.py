@@ -73,9 +73,9 @@ class TableCalls:
         """Gives a table another name. Clients that have opened it go on."""
         self._change(["RENAME", name, new_name])
 
-    def swap(self, name: str, other: str) -> None:
-        """Exchanges two tables of one shape, for all clients of the server at once."""
-        self._change(["SWAP", name, other])
+    def swap(self, name: str, other: str, *, force: bool = False) -> None:
+        """Exchanges two tables, for all clients of the server at once. force: their shapes may differ."""
+        self._change(["SWAP", name, other] + (["FORCE"] if force else []))
 
     def get_segments(self, parts: Any, *, default: Any = None) -> list[Any]:
         """Reads several tables together: one round trip for up to 64 tables.
@@ -89,7 +89,7 @@ class TableCalls:
         return _segments.get(self._link, _segments.named(self._link, parts), default)
 
     def alter_table(self, name: str, **options: Any) -> None:
-        """Changes options of a table: max_capacity, memory_max, memory_min."""
+        """Changes options of a table: max_capacity, memory_max, memory_min, default_ttl."""
         self._change(["ALTER", name] + [word for option, value in options.items() for word in (option.replace("_", "-"), str(value))])
 
     def save_table(self, name: str) -> None:
