@@ -358,7 +358,7 @@ static int init_net(struct sw_loop *loop, uint32_t index, uint32_t loops)
 
 static struct sw_seat_parts parts_of(struct sw_loop *loop, struct sw_table *table,
                                      const struct sw_config *config, struct sw_gate *gate,
-                                     const struct sw_account *account)
+                                     struct sw_account *account)
 {
     const struct sw_loop_owner *owner = &loop->owner;
     return (struct sw_seat_parts){

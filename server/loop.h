@@ -55,10 +55,10 @@ struct sw_loop_owner {
     struct sw_live *live;                   /* changes options; shared by all loops */
     struct sw_tls_credentials *tls_credentials; /* NULL: nobody connects by TLS. Borrowed */
     struct sw_timings *timings;                 /* shared by all loops; NULL: nothing is timed */
-    struct sw_gate *gate;     /* shared by all loops; NULL: no command needs one (in tests) */
-    struct sw_tracer *tracer; /* shared by all loops; NULL: nothing is traced */
-    const struct sw_account *account; /* of the memory of the server's table; NULL: none */
-    struct sw_tables **tables;        /* the server's, set before the loops run; NULL: one table */
+    struct sw_gate *gate;       /* shared by all loops; NULL: no command needs one (in tests) */
+    struct sw_tracer *tracer;   /* shared by all loops; NULL: nothing is traced */
+    struct sw_account *account; /* of the server's table; NULL: none */
+    struct sw_tables **tables;  /* the server's, set before the loops run; NULL: one table */
 };
 
 /* When the loop last received or sent a byte or took a request from a ring, for busy-poll-us. */

@@ -44,7 +44,7 @@ int sw_seat_init(struct sw_seat *seat, const struct sw_seat_parts *parts, struct
         sw_batches_set_lease(batches, parts->check_lease, parts->context);
     }
     sw_batches_set_timings(batches, parts->owner.timings);
-    batches->account = parts->account;
+    sw_batches_set_account(batches, parts->account);
     snprintf(batches->place, sizeof(batches->place), "%s", SW_PLACE_DEFAULT);
     if (parts->gate != NULL) {
         sw_batches_set_gate(batches, parts->gate);

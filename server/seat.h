@@ -41,7 +41,7 @@ struct sw_seat_parts {
     struct sw_resp_owner owner;
     struct sw_wal *wal;                  /* NULL: writes are not logged */
     struct sw_gate *gate;                /* of the table; NULL: no command needs one (in tests) */
-    const struct sw_account *account;    /* of the table's memory; NULL: none (in tests) */
+    struct sw_account *account;          /* of the table; NULL: none (in tests) */
     void (*check_lease)(void *context);  /* NULL: there is no lease */
     enum sw_sweeping (*may)(void *loop); /* NULL: another loop removes expired keys, and tidies */
     void *context;                       /* argument of both */

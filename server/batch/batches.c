@@ -125,6 +125,15 @@ const char *sw_batches_resize_failed(struct sw_batches *batches, bool line)
                                                         : SW_RESIZE_FAILED;
 }
 
+void sw_batches_set_account(struct sw_batches *batches, struct sw_account *account)
+{
+    uint64_t *log_bytes = account == NULL ? NULL : &account->log_bytes;
+    batches->account = account;
+    batches->flights.log_bytes = log_bytes;
+    batches->write_flights.log_bytes = log_bytes;
+    batches->resp_flights.log_bytes = log_bytes;
+}
+
 void sw_batches_set_gate(struct sw_batches *batches, struct sw_gate *gate)
 {
     sw_gate_side_init(&batches->gate, gate);

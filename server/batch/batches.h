@@ -43,12 +43,12 @@ struct sw_batches {
     struct sw_wal *wal;       /* borrowed; NULL: writes are not logged */
     bool reads_wait;    /* reads are answered once the writes that they may show are answerable */
     uint64_t log_waits; /* atomic: the log must wake the loop when it has advanced */
-    uint64_t *waits_for_log;  /* `log_waits` of the loop's first seat, which the log reads */
-    struct sw_io_arena arena; /* memory of frames: requests and replies; used by `io` alone */
-    struct sw_io_arena *io;   /* `arena`, or that of the loop's first seat */
-    const struct sw_account *account; /* of the table's memory; NULL: none (in tests) */
-    char place[SW_PLACE_NAME_BYTES];  /* name of the place of the table */
-    char full[SW_FULL_BYTES];         /* error line of sw_batches_full_line */
+    uint64_t *waits_for_log;    /* `log_waits` of the loop's first seat, which the log reads */
+    struct sw_io_arena arena;   /* memory of frames: requests and replies; used by `io` alone */
+    struct sw_io_arena *io;     /* `arena`, or that of the loop's first seat */
+    struct sw_account *account; /* of the table's memory and log; NULL: none (in tests) */
+    char place[SW_PLACE_NAME_BYTES]; /* name of the place of the table */
+    char full[SW_FULL_BYTES];        /* error line of sw_batches_full_line */
 };
 
 /* Borrows the table, the counters and `io` until sw_batches_fini. `io`: the arena of the loop's
@@ -91,6 +91,8 @@ const char *sw_batches_resize_failed(struct sw_batches *batches, bool line);
 /* Lets writes pass this gate from now on, and mark the watchers of the keys that they change.
  * Borrows the gate until sw_batches_fini. Call this before the first batch. */
 void sw_batches_set_gate(struct sw_batches *batches, struct sw_gate *gate);
+/* Borrows the account of the table; NULL: none. Call it before the first batch. */
+void sw_batches_set_account(struct sw_batches *batches, struct sw_account *account);
 
 /* Returns the write that must be answerable before the results of a batch that has read may leave;
  * 0: none. */

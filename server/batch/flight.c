@@ -181,7 +181,8 @@ static bool hand_in(struct sw_flights *flights, struct sw_flight *flight)
 {
     const bool copies = flights->copies && !flight->lends;
     if (is_logged(flights, flight) &&
-        !sw_logging_hand_in(flights->wal, &flight->batch, flights->widths, copies)) {
+        !sw_logging_hand_in(flights->wal, &flight->batch, flights->widths, copies,
+                            flights->log_bytes)) {
         return false;
     }
     if (flights->backlog != NULL && flight->submitted && flight->batch.write_sequence != 0 &&

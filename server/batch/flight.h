@@ -76,6 +76,7 @@ struct sw_flights {
     struct sw_wal *wal;         /* borrowed; NULL: there is none */
     struct sw_backlog *backlog; /* borrowed; the writes for replicas; NULL: no replication */
     bool copies;
+    uint64_t *log_bytes; /* of the table (struct sw_account); NULL: not counted */
     struct sw_logged_widths widths;
     struct sw_table *reads_wait; /* borrowed; batches of this list that only read are held until the
                                     writes that they may show are answerable; NULL: they are not */

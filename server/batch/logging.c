@@ -358,17 +358,30 @@ static bool describe(const struct sw_batch *batch, struct sw_logged_widths width
     return copy_extra(batch, &extra, key_bytes, write);
 }
 
+static uint64_t bytes_of(const struct sw_wal_write *write)
+{
+    uint64_t bytes = SW_WAL_RECORD_BYTES;
+    for (unsigned i = 0; i < SW_WAL_COLUMNS_MAX; i++) {
+        bytes += write->columns[i].iov_len;
+    }
+    return bytes;
+}
+
 bool sw_logging_hand_in(struct sw_wal *wal, const struct sw_batch *batch,
-                        struct sw_logged_widths widths, bool copies)
+                        struct sw_logged_widths widths, bool copies, uint64_t *bytes)
 {
     struct sw_wal_write write;
     if (!describe(batch, widths, copies, &write)) {
         sw_wal_skip(wal, write.sequence);
         return true;
     }
+    const uint64_t size = bytes_of(&write);
     if (!sw_wal_add(wal, &write)) {
         free(write.owned);
         return false;
+    }
+    if (bytes != NULL) {
+        __atomic_fetch_add(bytes, size, __ATOMIC_RELAXED);
     }
     return true;
 }

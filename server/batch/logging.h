@@ -25,9 +25,11 @@ struct sw_logged_widths {
  *
  * `copies`: the columns are copied, without operations that only read, and the batch may go at
  * once. Otherwise it has one group, which is written from where the caller's keys and operands lie:
- * they stay until sw_wal_answerable has reached the batch, or the log is hopeless. */
+ * they stay until sw_wal_answerable has reached the batch, or the log is hopeless.
+ *
+ * *bytes, which other threads may read, grows by the bytes of the record; NULL: not counted. */
 bool sw_logging_hand_in(struct sw_wal *wal, const struct sw_batch *batch,
-                        struct sw_logged_widths widths, bool copies);
+                        struct sw_logged_widths widths, bool copies, uint64_t *bytes);
 
 /* Adds the batch to the replication backlog, always as a copy. Skips it as a write of unknown
  * effect (sw_backlog_skip) if a client may have changed its memory meanwhile (batch->shared), or if

@@ -52,7 +52,7 @@ int sw_mover_run(struct sw_mover *mover, struct sw_batch *batch)
     batch->wants_expired_keys = true; /* for the log and the replicas */
     int status = sw_batch_run(mover->queue, batch);
     if (batch->write_sequence != 0) {
-        while (parts->wal != NULL && !sw_logging_hand_in(parts->wal, batch, widths, true)) {
+        while (parts->wal != NULL && !sw_logging_hand_in(parts->wal, batch, widths, true, NULL)) {
             sw_mover_pause_ms(mover, 1); /* an applied write must be added to the log */
         }
         if (sw_backlog_is_on(parts->repl->backlog)) {

@@ -36,6 +36,8 @@ static const struct {
     {"sherwood_table_growth_failures", "counter",
      "Growths and resizes of the table that failed; the table stayed as it was.",
      ROW(stats.resize_failed)},
+    {"sherwood_table_log_bytes", "counter",
+     "Bytes of the table's writes that clients caused in the log.", ROW(log_bytes)},
 #undef ROW
 };
 

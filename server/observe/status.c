@@ -105,6 +105,26 @@ static json_t *table_of(const struct sw_server_stats *snapshot)
         integer(stats->write_launches));
 }
 
+static json_t *row_of(const struct sw_table_row *row)
+{
+    const struct sw_table_stats *stats = &row->stats;
+    const struct sw_counters *counters = &stats->counters;
+    const struct sw_op_counters *gets = &counters->by_class[SW_CLASS_GET];
+    return json_pack(
+        "{s:s, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, "
+        "s:I, s:I, s:I, s:I, s:I}",
+        "name", row->name, "number", integer(row->number), "id", integer(row->id), "engine",
+        row->info.engine_name, "keys", integer(stats->occupied), "expires", integer(stats->expires),
+        "capacity_slots", integer(row->info.capacity_slots), "max_capacity_slots",
+        integer(row->info.max_capacity_slots), "bytes", integer(row->info.bytes_reserved), "full",
+        sw_table_row_full(row), "gets", integer(gets->operations), "hits", integer(gets->hits),
+        "writes", integer(counters->by_class[SW_CLASS_UPSERT].operations), "deletes",
+        integer(counters->by_class[SW_CLASS_DELETE].operations), "expired", integer(stats->expired),
+        "evicted", integer(counters->evicted), "refused", integer(counters->refused), "growths",
+        integer(stats->grown), "resize_failures", integer(stats->resize_failed), "log_bytes",
+        integer(row->log_bytes));
+}
+
 /* The tables with the most memory, at most metrics-tables-max. */
 static json_t *tables_of(const struct sw_server_stats *snapshot)
 {
@@ -116,14 +136,7 @@ static json_t *tables_of(const struct sw_server_stats *snapshot)
     }
     sw_table_rows_limit(&rows, snapshot->config->metrics_tables_max);
     for (uint32_t i = 0; i < rows.count && list != NULL; i++) {
-        const struct sw_table_row *row = &rows.at[i];
-        list_put(&list,
-                 json_pack("{s:s, s:I, s:s, s:I, s:I, s:I, s:I, s:f}", "name", row->name, "number",
-                           integer(row->number), "engine", row->info.engine_name, "keys",
-                           integer(row->stats.occupied), "capacity_slots",
-                           integer(row->info.capacity_slots), "max_capacity_slots",
-                           integer(row->info.max_capacity_slots), "bytes",
-                           integer(row->info.bytes_reserved), "full", sw_table_row_full(row)));
+        list_put(&list, row_of(&rows.at[i]));
     }
     sw_table_rows_free(&rows);
     return list;

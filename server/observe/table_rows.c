@@ -33,8 +33,11 @@ static void collect(void *context, const struct sw_place *place, const struct sw
     if (row != NULL) {
         memcpy(row->name, place->name, sizeof(row->name));
         row->number = place->number;
+        row->id = served->id;
+        row->log_bytes = 0;
         sw_table_info(served->table, &row->info);
         if (served->account != NULL) {
+            row->log_bytes = __atomic_load_n(&served->account->log_bytes, __ATOMIC_RELAXED);
             row->info.max_capacity_slots = sw_account_slots_max(served->account, &row->info);
         }
         sw_table_stats(served->table, &row->stats);

@@ -13,6 +13,8 @@
 struct sw_table_row {
     char name[SW_PLACE_NAME_BYTES];
     uint32_t number;
+    uint32_t id;
+    uint64_t log_bytes;        /* of the table's writes that loops have added to the log */
     struct sw_table_info info; /* max_capacity_slots: as TABLE ALTER has set it */
     struct sw_table_stats stats;
 };

@@ -50,6 +50,7 @@ struct sw_account {
     uint64_t bytes_min, bytes_max; /* 0: none */
     uint64_t growing;              /* bytes of new arrays, while the table is created or grows */
     int refusal;                   /* atomic: enum sw_ledger_refusal */
+    uint64_t log_bytes;            /* atomic: of the table's writes that loops added to the log */
 };
 
 void sw_ledger_init(struct sw_ledger *ledger, uint64_t bytes_max);

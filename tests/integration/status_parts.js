@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // status_parts.js - the status page's functions that need no browser, run by node:
-//   node status_parts.js FOLDER   where FOLDER has format.js, series.js and figures.js
+//   node status_parts.js FOLDER   where FOLDER has format.js, series.js, figures.js and tables.js
 'use strict';
 
 const assert = require('assert');
@@ -9,7 +9,7 @@ const path = require('path');
 const vm = require('vm');
 
 const page = vm.createContext({});
-for (const name of ['format.js', 'series.js', 'figures.js']) {
+for (const name of ['format.js', 'series.js', 'figures.js', 'tables.js']) {
   const file = path.join(process.argv[2], name);
   vm.runInContext(fs.readFileSync(file, 'utf8'), page, { filename: file });
 }
@@ -81,6 +81,36 @@ const cases = {
     assert.strictEqual(call('meanOf', quiet, 'gets', 3000), null);
     assert.strictEqual(call('ratioOf', 0, 0), null);
     same(call('pointsOf', quiet, () => 1, 0, 10), []);
+  },
+  'tables have the rates between two documents, unless a place got another table; their rows have an order': () => {
+    const tables = call('makeTables');
+    const totals = { writes: 0, deletes: 0, expired: 0, evicted: 0, refused: 0, log_bytes: 0, growths: 0, resize_failures: 0 };
+    const row = (number, id, gets) => ({
+      name: 't' + number, number, id, engine: 'robin_hood', keys: 1000 - number, expires: 0, capacity_slots: 8, bytes: 2048,
+      full: 0.5, gets, hits: gets / 2, ...totals,
+    });
+    const add = (run, seconds, ...rows) => call('addTables', tables,
+      { now_ms: 1000 * seconds, server: { run_id: run }, tables: rows }, 5000 + 1000 * seconds);
+    const gets = () => [...tables.last.values()].map((one) => one.rates.gets);
+    add('a', 1, row(0, 1, 10), row(7, 2, 10));
+    same(gets(), [null, null], 'one document has no rate');
+    add('a', 3, row(0, 1, 30), row(7, 2, 12));
+    same(gets(), [10, 1]);
+    same(call('tableRows', tables, 7, true).map((each) => each.number), [0, 7], 'by gets');
+    same(call('tableRows', tables, 2, false).map((each) => each.number), [7, 0], 'by keys');
+    same(call('tableRows', tables, 5, true).map((each) => each.number), [0, 7], 'equal ones by number');
+    same(call('tableRows', tables, 0, false)[1].cells.slice(0, 9).map((text) => text.replace(/\u202f/g, ' ')),
+      ['t7 (7)', 'robin_hood', '993', '0', '8', '50.0 %', '2.00 KiB', '1', '50.0 %']);
+    same([call('tableOfHash', tables, '#table=t7'), call('tableOfHash', tables, '#table=x'), call('tableOfHash', tables, '')], [7, null, null]);
+    add('a', 4, row(0, 2, 14), row(7, 1, 30));
+    same(gets(), [null, null], 'behind a SWAP');
+    add('a', 5, row(0, 2, 24));
+    same([gets(), tables.series.size, tables.series.get(0).columns.gets], [[10], 1, [null, 10, null, 10]], 'a table was dropped');
+    add('b', 6, row(0, 1, 3));
+    same([gets(), tables.series.get(0).at.length], [[null], 1], 'another run of the daemon');
+    for (const plot of [row(0, 1, 3), { ...row(0, 1, 3), engine: 'cache' }].flatMap((one) => [...call('tablePlots', one, true)])) {
+      for (const line of plot.lines) assert.ok(line.value(tables.series.get(0).columns, 0) !== undefined, line.label);
+    }
   },
   'every tile, table and plot has words, whatever the daemon is': () => {
     const document = JSON.parse(fs.readFileSync(0, 'utf8'));

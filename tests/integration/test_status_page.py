@@ -103,7 +103,7 @@ def functions():
         document = server.http("/status.json")[2]
     said = run("node", ROOT / "tests" / "integration" / "status_parts.js",
                ROOT / "server" / "observe" / "status", stdin=document)
-    equal(said.count("ok "), 7, said)
+    equal(said.count("ok "), 8, said)
 
 
 # --- in a browser -----------------------------------------------------------------------------------
@@ -241,6 +241,40 @@ def heads_of_columns():
             page = tab.open(f"http://{server.host}:{server.http_port}/", width=width)
             page.until("document.querySelectorAll('.facts thead th').length > 2")
             equal(page.value(SHIFTED_HEADS), [], f"{width} pixels")
+
+
+@case
+def many_tables():
+    """Chromium: 64 tables have a row each, which a click orders; the address names a table whose plots are shown"""
+    with Server("--databases", "64", "--capacity", "1K", "--max-capacity", "1M") as server, Load(server), server.replies() as replies, \
+            chromium() as tab:
+        equal([replies.ask("SELECT", 7), replies.ask("MSET", *range(1000))], ["OK", "OK"], "keys of one table")
+        address = f"http://{server.host}:{server.http_port}/"
+        first = "document.querySelector('#table-rows th').textContent"
+        for width in (360, 1440):
+            page = tab.open(address, width=width)
+            page.until("document.querySelectorAll('#table-rows tr').length === 64")
+            equal(page.value(first), "default (0)", "by number")
+            check(page.value(OVERFLOW) <= 0, f"{width}: {page.value(OVERFLOW)} pixels too wide")
+            check(page.value(CONTRAST)[0] >= 4.5, page.value(CONTRAST))
+            page.until("/^[1-9]/.test(document.querySelector('#table-rows tr').cells[7].textContent)")  # gets/s of the default table
+            page.value("[...document.querySelectorAll('#table-heads button')].find((head) => head.textContent === 'memory').click()")
+            page.until("document.querySelector('#table-heads [aria-sort=descending]').textContent === 'memory'")
+            page.value("document.querySelectorAll('#table-heads button')[0].click()")
+            page.value("document.querySelectorAll('#table-heads button')[0].click()")
+            equal(page.value(first), "db63 (63)", "the other way")
+            page.value("[...document.querySelectorAll('#table-rows button')].find((each) => each.textContent === 'db7 (7)').click()")
+            page.until("document.querySelectorAll('#table-plots figure').length === 6")
+            equal(page.value("location.hash"), "#table=db7", "the address")
+            check(page.value("document.getElementById('table-title').textContent").startswith("db7 (7)"), "title")
+            equal(page.value("document.querySelectorAll('#table-plots figure')[2].querySelector('output').textContent"), "500", "its keys")
+            equal(page.complaints(), [], "errors in the browser")
+        page = tab.open(address + "#table=db7", width=1440)
+        page.until("document.querySelectorAll('#table-plots figure').length === 6")
+        equal(replies.ask("TABLE", "DROP", "db7"), "OK", "DROP")
+        page.until("document.querySelectorAll('#table-plots figure').length === 0")
+        page.until("document.querySelectorAll('#table-rows tr').length === 63")
+        equal(page.complaints(), [], "errors in the browser")
 
 
 @case

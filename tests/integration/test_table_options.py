@@ -196,6 +196,8 @@ def alter_and_restart(*log):
             equal(replies.ask("TABLE", "CREATE", "a", "capacity", "1K", "max-capacity", "256K", "memory-max", "256K"), "OK", "CREATE")
             equal(replies.ask("SELECT", "a"), "OK", "SELECT")
             check("would pass its memory-max" in fill(replies), "memory-max")
+            logged = [server.metrics()[f'sherwood_table_log_bytes_total{{table="{name}"}}'] for name in ("a", "default")]
+            check((logged[0] > 16 * table(replies, "a")["keys"]) == ("yes" in log) and logged[1] == 0, logged)
             before = table(replies, "a")
             for words, error in (("memory-max 1K", "more than this memory-max"), ("memory-min 64M", "memory-min 67108864 is more than"),
                                  ("max-capacity 1M", "was created for at most 262144 slots"), ("default-ttl -1", "default-ttl: '-1' is not a whole number"),

@@ -99,7 +99,7 @@ static void stop(struct sample *s)
 static void log_it(struct sample *s, struct sw_batch *batch, bool copies)
 {
     cr_assert(sw_logging_hand_in(s->wal, batch, (struct sw_logged_widths){s->width, s->width, 0, 0},
-                                 copies));
+                                 copies, NULL));
     while (!copies && sw_wal_answerable(s->wal) < batch->write_sequence) {
         usleep(20);
     }

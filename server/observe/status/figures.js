@@ -116,11 +116,6 @@ function factsOf(document, nowMs) {
         ['evicted keys', formatExact(totals.evicted)],
       ],
     },
-    ...(document.tables.length < 2 ? [] : [{
-      title: 'Tables', head: ['', 'keys', 'slots', 'full', 'bytes'],
-      rows: document.tables.map((one) => [`${one.name} (${one.number})`, formatCount(one.keys), formatCount(one.capacity_slots),
-        one.engine === 'cache' ? one.engine : formatPercent(one.full), formatBytes(one.bytes)]),
-    }]),
     {
       title: 'Batches of writes, by way', head: ['', 'batches', 'operations'],
       rows: document.ways.some((way) => way.batches > 0)

@@ -6,7 +6,7 @@ const POLL_MS = 1000;
 const PATIENCE_MS = 5000;
 
 const page = {
-  series: makeSeries(), plots: [], kind: '', document: null, answeredMs: null, failure: null,
+  series: makeSeries(), tables: makeTables(), order: { column: 0, falls: false }, plots: [], tablePlots: [], tableKind: '', kind: '', document: null, answeredMs: null, failure: null,
   failures: 0, cursor: null, minutes: 10, paused: false, token: null, timer: null,
 };
 const at = (id) => document.getElementById(id);
@@ -33,6 +33,7 @@ async function poll() {
       found = await ask(0);
       addStatus(page.series, found, Date.now());
     }
+    addTables(page.tables, found, Date.now());
     Object.assign(page, { document: found, answeredMs: Date.now(), failure: null, failures: 0 });
   } catch (error) {
     page.failure = error.message.startsWith('status ') ? error.message : 'no answer';
@@ -141,6 +142,81 @@ function factsSection(facts) {
   return section;
 }
 
+// --- tables ---------------------------------------------------------------------------------------
+
+function orderTables(column) {
+  // figures begin with the largest, names with the first
+  page.order = { column, falls: page.order.column === column ? !page.order.falls : column > 1 };
+  drawTables();
+}
+
+function drawTableHeads() {
+  if (at('table-heads').children.length === 0) {
+    at('table-heads').append(element('tr', {}, ...TABLE_COLUMNS.map(([head], i) => {
+      const button = element('button', { type: 'button' }, head);
+      button.addEventListener('click', () => orderTables(i));
+      return element('th', { scope: 'col' }, button);
+    })));
+  }
+  [...at('table-heads').rows[0].cells].forEach((cell, i) => {
+    if (i === page.order.column) cell.setAttribute('aria-sort', page.order.falls ? 'descending' : 'ascending');
+    else cell.removeAttribute('aria-sort');
+  });
+}
+
+function tableRow() {
+  const button = element('button', { type: 'button' });
+  const row = element('tr', {}, element('th', { scope: 'row' }, button), ...TABLE_COLUMNS.slice(1).map(() => element('td')));
+  button.addEventListener('click', () => {
+    const one = page.tables.last.get(Number(row.dataset.number));
+    location.hash = one === undefined || location.hash === hashOfTable(one) ? '#tables' : hashOfTable(one);
+  });
+  return row;
+}
+
+// The rows stay where they are, and their texts move: a reader's place and the focus are kept.
+function drawTables() {
+  at('tables').hidden = page.tables.last.size < 2;
+  if (at('tables').hidden) return;
+  drawTableHeads();
+  const body = at('table-rows');
+  const chosen = tableOfHash(page.tables, location.hash);
+  const rows = tableRows(page.tables, page.order.column, page.order.falls);
+  while (body.children.length > rows.length) body.lastChild.remove();
+  while (body.children.length < rows.length) body.append(tableRow());
+  rows.forEach((row, r) => {
+    const made = body.children[r];
+    made.dataset.number = row.number;
+    if (row.number === chosen) made.setAttribute('aria-current', 'true');
+    else made.removeAttribute('aria-current');
+    row.cells.forEach((text, c) => say(c === 0 ? made.cells[0].firstChild : made.cells[c], text));
+  });
+  drawTable(chosen);
+}
+
+// Draws the plots of the table that the address names.
+function drawTable(number) {
+  const one = page.tables.last.get(number);
+  const hasLog = page.document.persistence.log !== null;
+  const kind = one === undefined ? '' : [one.number, one.name, one.engine, hasLog].join();
+  at('table-title').hidden = one === undefined;
+  if (kind !== page.tableKind) {
+    page.tableKind = kind;
+    page.tablePlots = one === undefined ? [] : tablePlots(one, hasLog).map((definition) => makePlot(definition, moveCursor));
+    at('table-plots').replaceChildren(...page.tablePlots.map((plot) => plot.figure));
+  }
+  if (one === undefined) return;
+  say(at('table-title'), `${one.name} (${one.number}), since this page was opened`);
+  drawEach(page.tablePlots, page.tables.series.get(number));
+}
+
+// --------------------------------------------------------------------------------------------------
+
+function drawEach(plots, series) {
+  const to = page.paused || page.failure !== null ? page.answeredMs : Date.now();
+  for (const plot of plots) drawPlot(plot, series, to - 60000 * page.minutes, to, page.cursor);
+}
+
 function drawPlots() {
   const found = page.document;
   // the plots are those of this kind of daemon; another one may answer after a restart
@@ -150,8 +226,8 @@ function drawPlots() {
     page.plots = plotsOf(found).map((definition) => makePlot(definition, moveCursor));
     at('plots').replaceChildren(...page.plots.map((plot) => plot.figure));
   }
-  const to = page.paused || page.failure !== null ? page.answeredMs : Date.now();
-  for (const plot of page.plots) drawPlot(plot, page.series, to - 60000 * page.minutes, to, page.cursor);
+  drawEach(page.plots, page.series);
+  drawTables();
 }
 
 function draw() {
@@ -189,6 +265,9 @@ at('token').addEventListener('submit', (event) => {
   page.token = at('token-text').value;
   at('token-text').value = '';
   poll();
+});
+window.addEventListener('hashchange', () => {
+  if (page.document !== null) drawTables();
 });
 document.addEventListener('visibilitychange', () => {
   if (!document.hidden && !page.paused) poll();
