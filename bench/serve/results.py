@@ -101,6 +101,9 @@ ROWS_TO_NULL = 0.8  # rows of a table, over rows of the daemon without a table
 # A table in host memory: sets of stored keys over gets by the same frames, and gets over random lines of memory.
 HOST = {("update", "ratio_to_get"): 0.6, ("get", "ratio_to_lines"): 0.45}
 FLOODED = -20000  # us, of reads of one table while others flood another one
+# Several tables: rates over those of one table with the keys and slots of all, by frames of the same size.
+TABLES = {("get_by_tables", "4096"): 0.8, ("get_by_tables", "65536"): 0.9, ("get_by_segments", "262144"): 0.9,
+          ("set_by_tables", "4096"): 0.4, ("set_by_tables", "65536"): 0.9}
 # (operation, metric): at least, or at most where it is negative. They hold for every row.
 OTHERS = {
     ("get", "ratio_to_null"): 0.9,
@@ -125,6 +128,8 @@ def bar_of(key, metric):
         return HOST.get((operation, metric))
     if (study, operation, metric) == ("tables_served", "get_beside_flood", "latency_p99"):
         return FLOODED
+    if (study, metric) == ("tables_served", "ratio_to_one"):
+        return TABLES.get((operation, batch))
     if study != "served" or library != "sherwood":
         return None
     if metric == "ratio_to_get" and batch.isdigit() and (operation, load) in PARTS.get(int(batch), {}):

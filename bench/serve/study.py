@@ -21,7 +21,7 @@ from results import RATE, Results, bar_of, bars
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Frames in flight on each connection.
-DEPTHS = {1024: 64, 4096: 32, 65536: 4, 262144: 2}
+DEPTHS = {1024: 64, 4096: 32, 16384: 16, 65536: 4, 131072: 3, 262144: 2}
 # Keys that a thread draws before a phase of --seconds: more than caches hold of their buckets.
 DRAWN_KEYS = 1 << 20
 RESP_KEYS = 1000000
