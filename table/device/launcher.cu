@@ -186,6 +186,7 @@ static void add_lane(struct sw_cuda_launcher *launcher)
             __atomic_store_n(&launcher->lane_count, launcher->lane_count + 1, __ATOMIC_RELEASE);
         } else {
             __atomic_store_n(&launcher->lanes_failed, true, __ATOMIC_RELAXED);
+            (void)cudaGetLastError(); /* clears it, so that the next launch does not report it */
         }
     }
     pthread_mutex_unlock(&launcher->turn);
@@ -292,7 +293,8 @@ cudaError_t sw_cuda_turn_begin(struct sw_cuda_channel *channel, uint32_t operati
 cudaError_t sw_cuda_turn_end(struct sw_cuda_channel *channel, cudaError_t error)
 {
     struct sw_cuda_channel_owner *owner = channel->owner;
-    if (owner->writes == channel->writes_before) { /* it has not recorded write_done */
+    if (owner->writes == channel->writes_before ||
+        error != cudaSuccess) { /* no event is recorded */
         const cudaError_t waited = cudaStreamSynchronize(channel->stream);
         error = error == cudaSuccess ? waited : error;
     }

@@ -384,7 +384,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 /* Never freed: a stream may still have to wait for it. */
 cudaError_t cudaEventCreate(cudaEvent_t *event)
 {
-    EMU_MAY_FAIL(emu_called());
+    EMU_MAY_FAIL(emu_allocates());
     static std::deque<emu_event> events;
     std::lock_guard<std::recursive_mutex> lock(device);
     events.emplace_back();
@@ -421,9 +421,11 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
-    while (cudaEventQuery(event) != cudaSuccess) {
+    cudaError_t error = cudaErrorNotReady;
+    while (error == cudaErrorNotReady) {
+        error = cudaEventQuery(event);
     }
-    return cudaSuccess;
+    return error;
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t, cudaEvent_t)

@@ -202,8 +202,8 @@ struct many {
     unsigned streams; /* made until the channels share streams */
 };
 
-/* Table t has the keys 1 to t + 1. The queue of the last one has another thread number. */
-static void open_many(struct many *m, uint32_t count)
+/* The queue of the last table has another thread number. */
+static void create_many(struct many *m, uint32_t count)
 {
     m->count = count;
     expect(sw_device_create(1, &m->device) == SW_OK, "a device");
@@ -219,6 +219,12 @@ static void open_many(struct many *m, uint32_t count)
     for (uint32_t i = 0; i < SEGMENT; i++) {
         m->keys[i] = i + 1;
     }
+}
+
+/* Table t has the keys 1 to t + 1. */
+static void open_many(struct many *m, uint32_t count)
+{
+    create_many(m, count);
     for (uint32_t t = 0; t < count; t++) {
         struct sw_batch set = {.op = SW_SET, .count = t + 1, .keys = m->keys, .values = m->keys};
         expect(sw_batch_run(m->queues[t], &set) == SW_OK, "the keys are stored");
@@ -313,6 +319,23 @@ static void failures_end_reads(struct many *m)
            (unsigned long long)calls);
 }
 
+/* The first write to one of two tables makes a lane. If its memory is lacking, the write runs
+ * alone. */
+static void lanes_lack_memory(struct many *m)
+{
+    for (uint64_t call = 1; call <= 8; call++) {
+        create_many(m, 2);
+        struct sw_batch set = {.op = SW_SET, .count = 1, .keys = m->keys, .values = m->keys};
+        emu_fail_call(call);
+        const int status = sw_batch_run(m->queues[0], &set);
+        expect(emu_has_failed(), "a call fails");
+        expect(status == SW_OK || emu_is_lost(), "a lack of memory loses no table");
+        emu_fail_call(0);
+        close_many(m);
+    }
+    printf("ok a write needs no lane\n");
+}
+
 int main(void)
 {
     struct fixture f;
@@ -332,6 +355,7 @@ int main(void)
     tables_share_streams(&m);
     close_many(&m);
     failures_end_reads(&m);
-    printf("9 passed, 0 failed\n");
+    lanes_lack_memory(&m);
+    printf("10 passed, 0 failed\n");
     return 0;
 }
