@@ -109,6 +109,8 @@ void random_operations(struct sherwood_cuda *cuda, size_t wanted)
         draw(&batch, count);
         good(cudaMemcpy(a.keys, batch.keys.data(), count * 8, cudaMemcpyDefault), "keys");
         good(cudaMemcpy(a.values, batch.operands.data(), count * 8, cudaMemcpyDefault), "operands");
+        /* a copy from pageable memory may return before its last part has arrived */
+        good(cudaDeviceSynchronize(), "keys and operands");
         same("random operations",
              sherwood_cuda_run(cuda, operation, a.keys, a.values, count, a.answers, a.found), 0);
         good(cudaMemcpy(batch.previous.data(), a.answers, count * 8, cudaMemcpyDefault), "answers");
@@ -250,6 +252,7 @@ void odd_allocation(struct client *client)
     open_arrays(&client->a, whole.count, 12288);
     good(cudaMemcpy(client->a.keys, whole.keys, whole.count * 8, cudaMemcpyDefault), "keys");
     good(cudaMemcpy(client->a.values, whole.values, whole.count * 8, cudaMemcpyDefault), "values");
+    good(cudaDeviceSynchronize(), "the copies"); /* on one device they may end later */
     measure(client, "GET, 12 KiB more than a multiple of 2 MiB", SHERWOOD_GET, whole.count, 40);
     measure(client, "SET, 12 KiB more than a multiple of 2 MiB", SHERWOOD_SET, whole.count, 40);
     close_arrays(&client->a);

@@ -42,6 +42,7 @@ void copied_rates(struct sherwood_cuda *cuda, const struct arrays<WORD> *a, cuda
     struct arrays<WORD> pool;
     open_arrays(&pool, a->count, 0, OF_A_POOL);
     good(cudaMemcpy(pool.keys, a->keys, a->count * sizeof(WORD), cudaMemcpyDefault), "keys");
+    good(cudaDeviceSynchronize(), "the copies"); /* on one device they may end later */
     for (size_t count : {(size_t)1024, (size_t)1 << 20, a->count}) {
         for (const struct arrays<WORD> *each : {a, (const struct arrays<WORD> *)&pool}) {
             const bool registered = each == a;
