@@ -35,7 +35,7 @@ hook: ## let git run `make check` before each commit
 # the large batches of test_parallel.c are in concurrent and changing; sherwood-load's threads are in load/test_run.)
 # A name that no test has is kept, and fails the stage.
 THREAD_SRC := $(foreach n,concurrent changing rows cuckoo_concurrent cuckoo_engine cache_concurrent growth \
-  robin_hood combined phase_lock gate watched pool id_threads write_combiner combiner_launches many_tables shared_reads server resp_batch image row_threads cow_guard restore input http loop run tls stream block_writer,$(or $(filter %/test_$n.c,$(TEST_SRC)),tests/test_$n.c))
+  robin_hood combined sets phase_lock gate watched pool id_threads write_combiner combiner_launches many_tables shared_reads server resp_batch image row_threads cow_guard restore input http loop run tls stream block_writer,$(or $(filter %/test_$n.c,$(TEST_SRC)),tests/test_$n.c))
 # Tests that do much themselves, most of them in the inline functions of the table: they are optimised, and the other tests are not.
 SLOW_TESTS := $(patsubst %,tests/table/test_%.c,hints jump rebuild robin_hood cuckoo_concurrent) tests/server/test_ha_rules.c
 # Tests that replace functions of a library of ours, or of libc.
