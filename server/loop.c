@@ -201,7 +201,8 @@ static bool run_iteration(struct sw_loop *loop)
     moved |= sw_seats_poll_commands(&loop->seats);
     moved |= sw_bulk_poll_waits(&loop->bulk);
     moved |= sw_seats_follow_log(&loop->seats, leaves);
-    if (loop->net.stalled_count > 0) { /* their requests may be long, and replies are ready */
+    if (loop->net.stalled_count > 0 && sw_iteration_is_slow(&loop->net.iteration)) {
+        /* requests of stalled connections may be long, and replies are ready */
         moved |= sw_bulk_flush(&loop->bulk);
     }
     moved |= sw_net_retry_stalled(&loop->net);

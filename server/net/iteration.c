@@ -32,6 +32,7 @@ void sw_iteration_end(struct sw_iteration *iteration, bool shared)
     }
     iteration->lights_first =
         iteration->left_yielded || (iteration->passes[0].is_behind && !iteration->lights_first);
+    iteration->was_long_before = iteration->was_long;
     iteration->was_long = iteration->left_yielded = false;
     iteration->refused_before = iteration->refused;
     iteration->refused = 0;

@@ -60,6 +60,7 @@ struct sw_iteration {
     uint64_t pass_count;
     bool lights_first;       /* no heavy connection is read in this iteration */
     bool was_long;           /* a request of this iteration took longer than twice the budget */
+    bool was_long_before;    /* the same for the iteration before */
     bool left_yielded;       /* this iteration has left out the connections that have yielded */
     uint32_t waiting;        /* connections that have yielded, and wait for the next phase */
     uint32_t refused;        /* connections whose sockets were not read, or not to the end */
@@ -89,6 +90,12 @@ static inline void sw_iteration_begin_phase(struct sw_iteration *iteration)
 
 /* Ends the iteration. `shared`: connections share SW_ITERATION_BYTES in the next one. */
 void sw_iteration_end(struct sw_iteration *iteration, bool shared);
+
+/* Did a request of this iteration, or of the one before, take much longer than the budget? */
+static inline bool sw_iteration_is_slow(const struct sw_iteration *iteration)
+{
+    return iteration->was_long || iteration->was_long_before;
+}
 
 /* Must the connections that have yielded wait for the next iteration? Not twice in a row. */
 bool sw_iteration_leaves_yielded(struct sw_iteration *iteration);
