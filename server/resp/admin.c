@@ -38,7 +38,7 @@ static void select_place(struct sw_call *call, uint32_t number)
 {
     struct sw_resp_conn *state = sw_resp_of(call->session->conn);
     const char *refusal = number == state->place ? NULL : sw_place_refusal(state);
-    if (refusal == NULL && sw_place_open(state->conn, number) != 0) {
+    if (refusal == NULL && sw_place_open(call->session->conn, number) != 0) {
         refusal = SW_NO_PLACE_MEMORY;
     }
     if (refusal != NULL) {
