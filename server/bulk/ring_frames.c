@@ -189,10 +189,11 @@ static struct sw_bulk_target find_table(struct sw_conn *conn,
 {
     const struct sw_request request = {.table = submission->table,
                                        .table_id = submission->table_id};
-    const struct sw_bulk_target target = sw_bulk_find_table(sw_bulk_of(conn)->bulk, &request);
-    return submission->table_id == 0 && sw_bulk_is_reshaped(conn, &target)
-               ? (struct sw_bulk_target){.status = SW_REPLY_TABLE_CHANGED}
-               : target;
+    struct sw_bulk_target target = sw_bulk_find_table(sw_bulk_of(conn)->bulk, &request);
+    if (submission->table_id == 0 && sw_bulk_is_reshaped(conn, &target)) {
+        target = (struct sw_bulk_target){.status = SW_REPLY_TABLE_CHANGED};
+    }
+    return target;
 }
 
 /* Begins a record. Returns false, with the record not taken, if the connection has to wait. */
