@@ -19,17 +19,9 @@
 static __device__ inline uint32_t admission_of(const struct arrays &all,
                                                const struct sw_cuda_part *part, uint32_t i)
 {
-    uint32_t low = part->first_group;
-    uint32_t high = part->first_group + part->group_count - 1;
-    while (low < high) { /* the first group that ends after operation i */
-        uint32_t middle = (low + high) / 2;
-        if (all.in.group_ends[middle] > part->first + i) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    return all.in.group_refused[low];
+    const uint32_t first = part->first_group;
+    return all.in.group_refused[sw_group_of(all.in.group_ends, first, first + part->group_count - 1,
+                                            part->first + i)];
 }
 
 static __device__ inline bool bit_of(const uint64_t *words, uint32_t i)

@@ -58,6 +58,21 @@ struct sw_cuda_part {
     uint32_t first_chunk; /* number of its first chunk */
 };
 
+/* Returns the group of operation i: the first group from `low` to `high` that ends after it. */
+static __device__ inline uint32_t sw_group_of(const uint32_t *group_ends, uint32_t low,
+                                              uint32_t high, uint32_t i)
+{
+    while (low < high) {
+        const uint32_t middle = (low + high) / 2;
+        if (group_ends[middle] > i) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
 /* All parts of a launch. */
 struct sw_cuda_parts {
     uint16_t of_chunk[SW_COMBINED_CHUNKS_MAX]; /* the part of each chunk */

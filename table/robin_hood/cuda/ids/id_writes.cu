@@ -79,20 +79,8 @@ static __device__ inline bool is_found(const struct sw_cuda_id_batch<BITS> &batc
 template <int BITS>
 static __device__ inline bool is_refused(const struct sw_cuda_id_batch<BITS> &batch, uint32_t i)
 {
-    uint32_t low = 0;
-    uint32_t high = batch.group_count - 1;
-    if (*batch.status != SW_E_FULL) {
-        return false;
-    }
-    while (low < high) { /* the first group that ends after operation i */
-        const uint32_t middle = (low + high) / 2;
-        if (batch.group_ends[middle] > i) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    return batch.group_refused[low] != 0;
+    return *batch.status == SW_E_FULL &&
+           batch.group_refused[sw_group_of(batch.group_ends, 0, batch.group_count - 1, i)] != 0;
 }
 
 template <int BITS>

@@ -94,17 +94,7 @@ static __device__ inline const uint8_t *row_key_string(const struct sw_cuda_rows
 template <int BITS>
 static __device__ inline uint32_t row_group(const struct sw_cuda_row_batch<BITS> &batch, uint32_t i)
 {
-    uint32_t low = 0;
-    uint32_t high = batch.group_count - 1;
-    while (low < high) { /* the first group that ends after operation i */
-        const uint32_t middle = (low + high) / 2;
-        if (batch.group_ends[middle] > i) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    return low;
+    return sw_group_of(batch.group_ends, 0, batch.group_count - 1, i);
 }
 
 struct row_effect {
