@@ -112,7 +112,18 @@ int sw_table_options_check(const struct sw_table_options *options, char *error, 
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-char *sw_table_options_to_text(const struct sw_config *config)
+/* Writes the value of an option of a table that `config` can have. Returns whether it is one. */
+static bool show(const struct sw_option *option, const struct sw_config *config,
+                 char value[SW_OPTION_VALUE_BYTES])
+{
+    const bool is = sw_option_is_of_a_table(option) && (option->engines >> config->engine & 1) != 0;
+    if (is) {
+        sw_option_format(option, config, false, value, SW_OPTION_VALUE_BYTES);
+    }
+    return is;
+}
+
+char *sw_table_options_to_text(const struct sw_config *config, const struct sw_config *other)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -122,9 +133,9 @@ char *sw_table_options_to_text(const struct sw_config *config)
     }
     for (size_t i = 0; i < SW_OPTION_COUNT; i++) {
         const struct sw_option *option = sw_option_at(i);
-        char value[SW_OPTION_VALUE_BYTES];
-        if (sw_option_is_of_a_table(option) && (option->engines >> config->engine & 1) != 0) {
-            sw_option_format(option, config, false, value, sizeof(value));
+        char value[SW_OPTION_VALUE_BYTES], others[SW_OPTION_VALUE_BYTES];
+        if (show(option, config, value) &&
+            (other == NULL || !show(option, other, others) || strcmp(value, others) != 0)) {
             fprintf(out, "%s %s\n", option->name, value);
         }
     }
@@ -152,14 +163,14 @@ static int set_line(char *line, struct sw_config *config, char *error, size_t er
     return sw_option_set(option, blank + 1, config, error, error_bytes);
 }
 
-int sw_table_options_of_text(const char *text, const struct sw_config *base,
+int sw_table_options_of_text(const char *text, const struct sw_config *base, bool alike,
                              struct sw_config *config, char *error, size_t error_bytes)
 {
     char *copy = strdup(text), *left = copy;
     int status = copy == NULL ? -1 : 0;
     *config = *base;
     snprintf(error, error_bytes, "not enough memory for the options of a table");
-    for (size_t i = 0; i < SW_OPTION_COUNT; i++) {
+    for (size_t i = 0; i < SW_OPTION_COUNT && !alike; i++) {
         const struct sw_option *option = sw_option_at(i);
         if (sw_option_is_of_a_table(option)) {
             (void)sw_option_set(option, option->standard, config, error, error_bytes);

@@ -39,12 +39,13 @@ int sw_table_options_set(struct sw_table_options *options, const char *name, con
 /* Checks that a table can have these options. */
 int sw_table_options_check(const struct sw_table_options *options, char *error, size_t error_bytes);
 
-/* Writes the options of a table as text: a line each with name, blank, value and newline. Returns
- * the text, which the caller frees, or NULL if there is no memory. */
-char *sw_table_options_to_text(const struct sw_config *config);
-/* Reads such a text. *config is `base` with these options, and with the defaults of a table's
- * options that the text lacks. */
-int sw_table_options_of_text(const char *text, const struct sw_config *base,
+/* Writes the options of a table as text: a line each with name, blank, value and newline. `other`:
+ * only those that it has otherwise; NULL: all. Returns the text, which the caller frees, or NULL if
+ * there is no memory. */
+char *sw_table_options_to_text(const struct sw_config *config, const struct sw_config *other);
+/* Reads such a text. *config is `base` with these options. A table's options that the text lacks
+ * are those of `base` if `alike`, else their defaults. */
+int sw_table_options_of_text(const char *text, const struct sw_config *base, bool alike,
                              struct sw_config *config, char *error, size_t error_bytes);
 
 /* The options that TABLE ALTER changes, a bit each. */

@@ -16,9 +16,7 @@
 #include "proto/snapshot_file.h"
 #include "server/log/directory.h"
 #include "server/log/snapshot_load.h"
-
-/* The id of the table that a server starts with. Its snapshots have today's bytes. */
-#define SW_TABLE_FIRST 1U
+#include "server/tables/places.h"
 
 /* The file that has the contents of a table. */
 struct sw_saved_table {

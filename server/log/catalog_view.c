@@ -10,6 +10,8 @@
 
 #include "proto/key_form.h"
 #include "server/config/table_options.h"
+#include "server/log/catalog_file.h"
+#include "server/observe/log.h"
 #include "server/tables/ledger.h"
 #include "table/info.h"
 
@@ -45,13 +47,15 @@ static uint64_t slots_most(const struct sw_served *served)
                : 0;
 }
 
-static struct sw_catalog_table describe(const struct sw_served *served, uint64_t sequence)
+/* `beside`: without the options that the server has as well; NULL: with all. */
+static struct sw_catalog_table describe(const struct sw_served *served, uint64_t sequence,
+                                        const struct sw_config *beside)
 {
     const struct sw_config *config = served->config;
     return (struct sw_catalog_table){
         .id = served->id,
         .through = sequence,
-        .options = sw_table_options_to_text(config),
+        .options = sw_table_options_to_text(config, beside),
         .shape = sw_catalog_shape(served),
         .key_form = sw_key_form_told(config->resp_keys),
         .slots_most = slots_most(served),
@@ -81,7 +85,9 @@ int sw_catalog_make(struct sw_catalog *catalog, const struct sw_tables_view *vie
     for (uint32_t i = 0; i < places->count; i++) {
         const struct sw_place *place = &places->places[i];
         catalog->places[i] = (struct sw_catalog_place){place->number, place->table, place->name};
-        catalog->tables[i] = describe(view->served[i], sequence);
+        /* in place 0 the others follow the command line */
+        catalog->tables[i] =
+            describe(view->served[i], sequence, place->number == 0 ? view->started : NULL);
         enough &= catalog->tables[i].options != NULL;
     }
     catalog->place_count = catalog->table_count = places->count;
@@ -90,7 +96,7 @@ int sw_catalog_make(struct sw_catalog *catalog, const struct sw_tables_view *vie
 }
 
 /* Must a change have the options of the table in places[i], which exists? No record has those that
- * TABLE ALTER gave it in place 0: the change that moves it away has them. */
+ * TABLE ALTER gave the first table in place 0: the change that moves it away has them. */
 static bool needs_options(const struct sw_tables_view *before, const struct sw_tables_view *next,
                           uint32_t i)
 {
@@ -125,11 +131,11 @@ static int make_change(struct sw_catalog *change, const struct sw_tables_view *b
         }
         if (place->table >= old->next_table) {
             struct sw_catalog_table *table = &change->tables[change->table_count++];
-            *table = describe(next->served[i], 0);
+            *table = describe(next->served[i], 0, NULL);
             enough &= table->options != NULL;
         } else if (needs_options(before, next, i)) {
             struct sw_catalog_table *table = &change->altered[change->altered_count++];
-            *table = describe(next->served[i], 0);
+            *table = describe(next->served[i], 0, NULL);
             enough &= table->options != NULL;
         }
     }
@@ -214,25 +220,55 @@ static int fill_places(const struct sw_catalog *catalog, struct sw_places *place
     return 0;
 }
 
-/* Reads the options of the tables that the catalog describes, new ones and altered ones, for the
- * places from `first` on. A place with another table gets no options. */
+/* Does the table in place 0 have no options of its own? Those of the first table, and those of the
+ * shape, are the command line's. */
+static bool is_as_started(const struct sw_catalog_table *table, const struct sw_config *base,
+                          const struct sw_config *config)
+{
+    char *own = sw_table_options_to_text(config, base);
+    const bool is = table->id == SW_TABLE_FIRST || (own != NULL && own[0] == '\0') ||
+                    !sw_config_is_of_one_shape(config, base);
+    for (char *end = own; !is && end != NULL && (end = strchr(end, '\n')) != NULL;) {
+        *end = end[1] == '\0' ? '\0' : ',';
+    }
+    if (!is) {
+        sw_log(SW_LOG_NOTICE,
+               "SWAP put a table with options of its own into place 0, and it keeps them: %s; "
+               "for those of the command line make another table, and swap the two",
+               own == NULL ? "" : own);
+    }
+    free(own);
+    return is;
+}
+
+/* Reads the options of the tables that the catalog describes, new ones and altered ones. A place
+ * with another table gets no options. `is_new`: neither does place 0, if its table has the options
+ * of the command line. */
 static int read_options(const struct sw_catalog *catalog, const struct sw_places *places,
-                        uint32_t first, const struct sw_config *base, struct sw_config *configs,
+                        bool is_new, const struct sw_config *base, struct sw_config *configs,
                         const struct sw_config **at, char reason[SW_LOAD_REASON_BYTES])
 {
-    for (uint32_t i = first; i < places->count; i++) {
+    for (uint32_t i = 0; i < places->count; i++) {
         char error[SW_CONFIG_ERROR_BYTES] = "";
+        const bool is_default = is_new && i == 0;
         const struct sw_place *place = &places->places[i];
         const struct sw_catalog_table *table = sw_catalog_table_of(catalog, place->table);
         table = table == NULL ? sw_catalog_altered_of(catalog, place->table) : table;
         at[i] = table == NULL ? NULL : &configs[i];
-        if (table != NULL && sw_table_options_of_text(table->options, base, &configs[i], error,
-                                                      sizeof(error)) != 0) {
+        if (table == NULL) {
+            continue;
+        }
+        if (sw_table_options_of_text(table->options, base, is_default, &configs[i], error,
+                                     sizeof(error)) != 0 &&
+            !(is_default && table->id == SW_TABLE_FIRST)) {
             snprintf(reason, SW_LOAD_REASON_BYTES, "the options of the table %s: %.300s",
                      place->name, error);
             return -1;
         }
-        configs[i].slots_most = table == NULL ? 0 : table->slots_most;
+        configs[i].slots_most = table->slots_most;
+        if (is_default && is_as_started(table, base, &configs[i])) {
+            at[i] = NULL;
+        }
     }
     return 0;
 }
@@ -249,7 +285,7 @@ static int put(const struct sw_catalog *catalog, const struct sw_places *places,
     int status = -1;
     snprintf(reason, SW_LOAD_REASON_BYTES, "not enough memory for %u tables", places->count);
     if (configs != NULL && at != NULL &&
-        read_options(catalog, places, is_new ? 1 : 0, base, configs, at, reason) == 0) {
+        read_options(catalog, places, is_new, base, configs, at, reason) == 0) {
         status = is_new ? sw_tables_restore(tables, places, at, error, sizeof(error))
                         : sw_tables_apply(tables, places, at, applied, error, sizeof(error));
         if (status != 0) { /* the error line of RESP begins with ERR and a blank */

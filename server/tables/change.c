@@ -268,8 +268,8 @@ static int check_existing(const struct sw_tables *tables, const struct sw_change
     return -1;
 }
 
-/* Gives a change its number, unless the owner gives none. An ALTER of the table in place 0 needs
- * none: no file has its options. */
+/* Gives a change its number, unless the owner gives none. An ALTER of the first table in place 0
+ * needs none: no file has its options. */
 static int commit(const struct sw_tables *tables, struct sw_change *change,
                   const struct sw_tables_view *before, const struct sw_tables_view *next,
                   char *error, size_t error_bytes)

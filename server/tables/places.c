@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SECOND_TABLE 2U /* the id of the second table of a server */
+#define SECOND_TABLE (SW_TABLE_FIRST + 1)
 
 enum sw_places_status sw_places_init(struct sw_places *catalog, uint32_t most)
 {
@@ -19,7 +19,7 @@ enum sw_places_status sw_places_init(struct sw_places *catalog, uint32_t most)
     if (catalog->places == NULL) {
         return SW_PLACES_NO_MEMORY;
     }
-    catalog->places[0] = (struct sw_place){.table = 1, .name = SW_PLACE_DEFAULT};
+    catalog->places[0] = (struct sw_place){.table = SW_TABLE_FIRST, .name = SW_PLACE_DEFAULT};
     catalog->next_table = SECOND_TABLE;
     catalog->next_number = SW_PLACE_NUMBERS_FREE;
     return SW_PLACES_OK;

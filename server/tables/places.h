@@ -19,6 +19,9 @@
 
 #define SW_PLACE_NAME_BYTES 64 /* a name has at most 63 bytes; then a NUL */
 #define SW_PLACE_DEFAULT "default"
+/* The id of the table that a server starts with. Its snapshots have the bytes of a server with one
+ * table. */
+#define SW_TABLE_FIRST 1U
 /* A caller may choose a number below this one. The catalog chooses numbers from this one on. */
 #define SW_PLACE_NUMBERS_FREE 65536U
 

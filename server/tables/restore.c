@@ -9,6 +9,9 @@
 #include "server/config/table_options.h"
 #include "server/tables/tables_parts.h"
 
+/* The id of the first table while it lies in place 0 and is about to be dropped. */
+#define ID_NONE 0U
+
 /* Puts the table that the server started with into place 0. A SWAP may have moved it, and a DROP
  * closed it. The caller has locked `change`. */
 static int put_first(struct sw_tables *tables)
@@ -250,6 +253,20 @@ static int apply(struct sw_tables *tables, const struct sw_places *catalog,
     return status;
 }
 
+/* Closes all tables except the first. `id`: of the table that place 0 will have. `has_own`: that is
+ * another table, with options of its own. The first is emptied then, and dropped with the next
+ * view. The caller has locked `change`. */
+static int begin(struct sw_tables *tables, uint32_t id, bool has_own)
+{
+    if (leave_one(tables, has_own ? ID_NONE : id) != 0) {
+        return -1;
+    }
+    if (has_own) { /* so that its memory and that of the other do not count together */
+        tables->owner.close(tables->owner.server, tables->first);
+    }
+    return 0;
+}
+
 /* `is_new`: the tables that exist are closed, except the first. */
 static int replace(struct sw_tables *tables, const struct sw_places *catalog,
                    const struct sw_config *const *configs, bool is_new,
@@ -264,7 +281,8 @@ static int replace(struct sw_tables *tables, const struct sw_places *catalog,
     } else if (catalog->count > most) {
         snprintf(error, error_bytes, "ERR it has %u tables, and tables-max is %u: raise tables-max",
                  catalog->count, most);
-    } else if (!is_new || leave_one(tables, catalog->places[0].table) == 0) {
+    } else if (!is_new || begin(tables, catalog->places[0].table,
+                                configs != NULL && configs[0] != NULL) == 0) {
         status = apply(tables, catalog, configs, applied, error, error_bytes);
     }
     pthread_mutex_unlock(&tables->change);

@@ -52,6 +52,7 @@ struct sw_tables_view *sw_tables_next_view(const struct sw_tables_view *view)
     next->catalog = view->catalog;
     next->catalog.places = places;
     next->number = view->number + 1;
+    next->started = view->started;
     memcpy(next->served, view->served, view->catalog.count * sizeof(struct sw_served *));
     return next;
 }
@@ -98,6 +99,8 @@ struct sw_tables *sw_tables_create(uint32_t most, const struct sw_served *first,
     tables->view = view;
     tables->newest = view->number;
     tables->first = served;
+    tables->started = *first->config;
+    view->started = &tables->started;
     sw_list_init(&tables->handles);
     pthread_mutex_init(&tables->change, NULL);
     pthread_mutex_init(&tables->held, NULL);

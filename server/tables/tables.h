@@ -60,6 +60,7 @@ struct sw_tables_view {
     struct sw_places catalog;
     struct sw_served **served; /* served[i] lies in catalog.places[i] */
     uint32_t altered;          /* id of the table to which this change gave options; 0: none */
+    const struct sw_config *started; /* the options that the server started with; constant */
 };
 
 /* A loop's access to the tables. */
@@ -219,9 +220,10 @@ const struct sw_tables_view *sw_tables_hold(struct sw_tables *tables);
 void sw_tables_release(struct sw_tables *tables);
 
 /* Replaces the places by those of a data directory or of a primary, while no request is served. The
- * table of place 0 gets the id that `catalog` has for it, and keeps its options; the other tables
- * are made, with configs[i] for place i, and are empty. NULL: place 0 alone. The table that the
- * server started with lies in place 0 afterwards, with its keys. Returns 0, or -1 with an error. */
+ * tables are made, with configs[i] for place i, and are empty. If configs[0] is NULL, the table
+ * that the server started with lies in place 0 afterwards, with its keys and its options, and gets
+ * the id that `catalog` has for it. `catalog` NULL: place 0 alone. Returns 0, or -1 with an error.
+ */
 int sw_tables_restore(struct sw_tables *tables, const struct sw_places *catalog,
                       const struct sw_config *const *configs, char *error, size_t error_bytes);
 

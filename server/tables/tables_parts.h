@@ -22,6 +22,7 @@ struct sw_tables {
     bool is_taken;    /* atomic: a change has the turn */
     bool is_changing; /* atomic: sw_tables_are_changing */
     struct sw_served *first;
+    struct sw_config started;        /* its options, before any ALTER */
     const struct sw_served *leaving; /* the table that a DROP is about to close; NULL: none */
 };
 
@@ -47,9 +48,9 @@ void sw_tables_replace_view(struct sw_tables *tables, struct sw_tables_view *vie
 /* Closes a table that no loop uses, and frees it. NULL is allowed. (change.c) */
 void sw_tables_close(struct sw_tables *tables, struct sw_served *served);
 
-/* Changes options of a table. change->config receives those of before. The table in place 0 has the
- * options of the command line after a restart and on a replica, so its change is in no record: then
- * next->altered is 0. (change_alter.c) */
+/* Changes options of a table. change->config receives those of before. The first table of a server
+ * has, in place 0, the options of the command line after a restart and on a replica, so its change
+ * is in no record: then next->altered is 0. (change_alter.c) */
 enum sw_places_status sw_tables_alter(struct sw_tables *tables, struct sw_tables_view *next,
                                       struct sw_change *change, char *error, size_t error_bytes);
 /* Gives a table its options of before, if the ALTER could not be saved. */

@@ -237,7 +237,7 @@ Test(loop, a_submit_to_another_table_is_alive)
     set_up();
     struct sw_seat *seat = open_seat();
     struct sw_served_loop of_loop = {.seat = seat};
-    const struct sw_served served = {.loops = &of_loop};
+    const struct sw_served served = {.loops = &of_loop, .config = &fixture.config};
     const struct sw_tables_owner owner = {.server = NULL};
     struct sw_tables *tables = sw_tables_create(1, &served, &owner);
     cr_assert_not_null(tables);

@@ -1,0 +1,166 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The options of tables that SWAP exchanges: a restart, a replica and its promotion find each table with its own."""
+
+import itertools
+
+from data_directory import Directory, durable
+from harness import Server, case, check, equal, eventually, main
+from replication import info, to_be_killed
+
+# Options that another value leaves in one shape: SWAP of the default table takes them along. Values unlike those of FIRST.
+INTEGERS = {"capacity": "2K", "max-capacity": "32K", "max-load": "0.7", "max-probe": "90", "seed": "5", "stash": "128", "memory-max": "8M",
+            "memory-min": "1M", "default-ttl": "1000", "ids": "20"}
+ROWS = {**{name: INTEGERS[name] for name in INTEGERS if name != "ids"}, "rows-max": "900"}
+CUCKOO = {"capacity": "2K", "max-load": "0.4", "max-probe": "90", "seed": "5", "stash": "128", "memory-max": "8M", "memory-min": "1M", "hash-functions": "2"}
+# Options of the shape: FORCE exchanges the tables of two other places.
+INTEGER, ROW = "engine robin_hood ids 0 value-bytes 0", "engine robin_hood ids 0 value-bytes 60 value-type"
+SHAPES = (f"{INTEGER} value-type bytes", "engine cuckoo", f"{INTEGER} value-type none", f"{INTEGER} value-type bytes key-bits 32 resp-keys decimal",
+          f"{ROW} bytes", f"{ROW} u32", f"{ROW} string resp-keys hash resp-key-text-bytes 16", "engine robin_hood value-bytes 0 value-type bytes ids 9")
+FIRST = ("--backend", "cpu", "--capacity", "4K", "--max-capacity", "128K", "--tables-memory-max", "4G")
+SERVERS = {("--ids", "10"): INTEGERS, ("--value-bytes", "16"): ROWS, ("--engine", "cuckoo", "--max-capacity", "0"): CUCKOO}
+OF_A_CACHE = {"policy", "value-format", "cache-mode"}  # which has no log and no replicas
+OF_THE_PLACE = {"name", "number"}
+FIGURES = {"id", "keys", "expires", "slots", "slots-max", "bytes"}
+
+
+def facts(replies, name):
+    flat = replies.ask("TABLE", "INFO", name)
+    text = [word.decode() if isinstance(word, bytes) else str(word) for word in flat]
+    return dict(zip(text[::2], text[1::2]))
+
+
+def options(replies):
+    """Returns the options of the tables, by the name of their place."""
+    rows = [dict(zip(row[::2], row[1::2])) for row in replies.ask("TABLE", "LIST")]
+    ignored = FIGURES | OF_THE_PLACE | {"changes-since-save", "saving", "last-save"}
+    return {name: {key: value for key, value in facts(replies, name).items() if key not in ignored}
+            for name in sorted(row[b"name"].decode() for row in rows)}
+
+
+def words(own):
+    return [word for pair in own.items() for word in pair]
+
+
+def fill(replies, flags):
+    """Writes more keys than the first table of --ids takes. Returns the command that reads them."""
+    write = ("ASSIGN", *range(15)) if "--ids" in flags else \
+        ("MSET", *(word for key in range(15) for word in (key, "a" * 16 if "--value-bytes" in flags else key)))
+    check(not str(replies.ask(*write)).startswith(("ERR", "OOM")), write)
+    return ("MGET", *range(15))
+
+
+@case
+def each_option_is_listed():
+    """the lists of this file have every option of a table"""
+    of_shapes = {word for shape in SHAPES for word in shape.split()[::2]}
+    for flags, own in SERVERS.items():
+        with Server(*FIRST, *flags) as server, server.replies() as replies:
+            known = set(own) | of_shapes | OF_A_CACHE | FIGURES | OF_THE_PLACE | {"rows-max", "max-capacity"}
+            equal(set(facts(replies, "default")) - known, set(), "options without a test")
+            first = facts(replies, "default")
+            equal(replies.ask("TABLE", "CREATE", "v2", *words(own)), "OK", "CREATE")
+            equal({name for name in own if facts(replies, "v2")[name] == first[name]}, set(), "options that do not differ")
+
+
+def restart_with(flags, own, log, saves):
+    """SWAP of the default table, then a kill and restarts. `saves`: SAVE before, and behind it."""
+    with Directory() as directory:
+        def begin(*more):
+            return to_be_killed(Server(*FIRST, *flags, "--data-dir", str(directory), "--appendonly", log, *more, errors="log"))
+        with begin() as server, server.replies() as replies:
+            equal(replies.ask("TABLE", "CREATE", "v2", *words(own)), "OK", "CREATE")
+            equal(replies.ask("TABLE", "CREATE", "like", "LIKE", "default"), "OK", "CREATE LIKE")
+            for at, shape in enumerate(SHAPES):
+                equal(replies.ask("TABLE", "CREATE", f"s{at}", "capacity", "1K", *shape.split()), "OK", shape)
+            equal(replies.ask("SELECT", "v2"), "OK", "SELECT")
+            reads = fill(replies, flags)
+            if saves[0]:
+                equal(replies.ask("SAVE"), "OK", "SAVE")
+            equal(replies.ask("TABLE", "SWAP", "v2", "default"), "OK", "SWAP")
+            for at in range(len(SHAPES) - 1):
+                equal(replies.ask("TABLE", "SWAP", f"s{at}", f"s{at + 1}", "FORCE"), "OK", "SWAP FORCE")
+            wanted = options(replies)
+            equal({name: wanted["default"][name] for name in own}, own, "place 0")
+            equal(replies.ask("SELECT", "default"), "OK", "SELECT")
+            contents = replies.ask(*reads)
+            if saves[1]:
+                equal(replies.ask("SAVE"), "OK", "SAVE")
+            server.end_by_kill()
+        for attempt in range(2):
+            with begin() as server, server.replies() as replies:
+                equal(options(replies), wanted, f"start {attempt}")
+                equal([replies.ask(*reads), replies.ask("DBSIZE")], [contents, 15], "the keys")
+                equal(replies.ask("SAVE"), "OK", "SAVE")
+                server.end_by_kill()
+        with begin("--seed", "77") as server, server.replies() as replies:
+            equal(options(replies)["default"], wanted["default"], "its own options, whatever the command line says")
+            check("into place 0, and it keeps them: " in server.log() and "seed 5" in server.log(), server.log())
+            server.end_by_kill()
+        with begin() as server, server.replies() as replies:
+            equal([replies.ask("TABLE", "SWAP", "default", "like"), replies.ask("SAVE")], ["OK", "OK"], "SWAP")
+            server.end_by_kill()
+        with begin("--seed", "78") as server, server.replies() as replies:
+            got = facts(replies, "default")
+            equal([got["seed"], got["keys"]], ["78", "0"], "LIKE default: the options of the command line")
+            equal(facts(replies, "like")["keys"], "15", "the other table")
+
+
+@case
+def restart_by_log():
+    """the log alone has the tables and their exchange"""
+    for flags, own in SERVERS.items():
+        restart_with(flags, own, "yes", (False, False))
+
+
+@case
+def restart_by_snapshots():
+    """so have snapshots, with a log beside them and without one"""
+    for (flags, own), log in itertools.product(SERVERS.items(), ("yes", "no")):
+        restart_with(flags, own, log, (False, True))
+
+
+@case
+def restart_by_both():
+    """a SWAP in the log is carried out on tables of snapshots"""
+    for flags, own in SERVERS.items():
+        restart_with(flags, own, "yes", (True, False))
+
+
+@case
+def replicas():
+    """a replica has the options of each table, whether it joins before SWAP or behind it; so after its promotion and a restart"""
+    for (flags, own), joins_late in itertools.product(SERVERS.items(), (False, True)):
+        with Directory() as of_primary, Directory() as of_replica, \
+                to_be_killed(durable(of_primary, "no", *FIRST, *flags)) as primary, primary.replies() as ours:
+            def follow(of_replica=of_replica, flags=flags, port=primary.port):
+                return to_be_killed(durable(of_replica, "no", *FIRST, *flags, "--replicaof", f"127.0.0.1 {port}", errors="replica"))
+            def change(ours=ours, flags=flags, own=own):
+                equal([ours.ask("TABLE", "CREATE", "v2", *words(own)), ours.ask("SELECT", "v2")], ["OK", "OK"], "CREATE")
+                fill(ours, flags)
+                equal(ours.ask("TABLE", "SWAP", "v2", "default"), "OK", "SWAP")
+            if joins_late:
+                change()
+            with follow() as replica, replica.replies() as theirs:
+                eventually(lambda r=replica: info(r)["master_link_status"] == "up", "the replica is connected")
+                if not joins_late:
+                    change()
+                def altered(default_ttl, ours=ours, theirs=theirs, own=own):
+                    if "default-ttl" in own:
+                        equal(ours.ask("TABLE", "ALTER", "default", "default-ttl", default_ttl), "OK", "ALTER")
+                    equal(ours.ask("WAIT", 1, 30000), 1, "WAIT")
+                    equal(options(theirs), options(ours), "the options")
+                altered(1000)
+                altered(2000)
+                wanted = options(ours)
+                primary.kill()
+                equal([theirs.ask("REPLICAOF", "NO", "ONE"), theirs.ask("SELECT", "default"), theirs.ask("DBSIZE")], ["OK", "OK", 15], "promotion")
+                equal(options(theirs), wanted, "behind the promotion")
+                replica.kill()
+            for _ in range(2):
+                with durable(of_replica, "no", *FIRST, *flags) as again, again.replies() as theirs:
+                    equal(options(theirs), wanted, "behind a restart")
+                    equal([theirs.ask("DBSIZE"), theirs.ask("SAVE")], [15, "OK"], "the keys")
+
+
+main()
