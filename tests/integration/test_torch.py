@@ -10,6 +10,9 @@ import os
 import subprocess
 import sys
 
+import attached
+import fake_torch
+from attached import DRIVER, EMULATED, LIBRARY, loaded
 from harness import BUILD, Skip, case, check, equal, main
 from package import LIB, daemon, np, raises, sherwood
 
@@ -186,6 +189,129 @@ def refusals():
             raises(ValueError, "wait=False is for a Device", sherwood.torch.Table, table.calls, wait=False)
         values = torch.ones(9, dtype=torch.float64, device=place, requires_grad=True)
         raises(TypeError, "the dtype is float64", table.set_, keys, values)
+
+
+ROWS = ("--value-type", "f32", "--value-bytes", "16")
+
+
+def trainings(torch, layer, lr, start):
+    """Trains two small models on the same batches: with the layer, and with torch's own embedding of the rows `start`.
+    Compares losses and rows bit by bit in each step."""
+    rng = np.random.default_rng(41)
+    names = torch.from_numpy(rng.integers(-2**63, 2**63 - 1, len(start)))
+    index = {name: i for i, name in enumerate(names.tolist())}
+    layer.init = lambda keys: start[[index[key] for key in keys.tolist()]]
+    dense = torch.nn.Embedding.from_pretrained(start.clone(), freeze=False)
+    heads = [torch.nn.Linear(4, 1).to(layer.table.state.device) for _ in range(2)]
+    heads[1].load_state_dict(heads[0].state_dict())
+    exact = torch.optim.SGD(dense.parameters(), lr=lr) if lr in (0.125, 0.5) else None  # it rounds lr * gradient with the sum
+    for step in range(30):
+        at = torch.from_numpy(rng.integers(0, len(start), (8, 5)) // rng.integers(1, 9)).to(start.device)
+        losses = []
+        for rows, head in ((layer(names.to(start.device)[at]), heads[0]), (dense(at), heads[1])):
+            loss = (head(rows.sum(1)).sigmoid() - 0.3).square().mean()
+            head.zero_grad()
+            loss.backward()
+            with torch.no_grad():
+                for parameter in head.parameters():
+                    parameter -= parameter.grad * 0.5
+            losses.append(loss.item())
+        if exact is not None:
+            exact.step()
+        else:
+            with torch.no_grad():
+                dense.weight += dense.weight.grad * -lr
+        dense.zero_grad()
+        equal(losses[0], losses[1], f"loss of step {step}")
+        with torch.no_grad():
+            got, wanted = layer.eval()(names.to(start.device)), dense.weight
+            layer.train()
+        seen = (got != 0).any(1) | (wanted == 0).all(1)
+        check(torch.equal(got[seen].view(torch.int32), wanted[seen].view(torch.int32)), f"rows after step {step}")
+    check(seen.sum() > len(start) // 2, "rows were trained")
+
+
+@case
+def embedding():
+    """training with an Embedding gives the losses and rows of torch's own embedding bit by bit, over each kind of calls"""
+    torch = needs_torch()
+    import sherwood.torch  # pylint: disable=import-outside-toplevel,redefined-outer-name
+    with clients(*ROWS) as kinds:
+        for calls, wait in kinds:
+            for lr in (0.125, 0.1):
+                kinds[0][0].flush()
+                torch.manual_seed(7)
+                table = sherwood.torch.Table(calls, wait=wait)
+                layer = sherwood.torch.Embedding(table, 4, lr=lr)
+                equal((list(layer.parameters()), layer.state_dict()), ([], {}), "nothing for an optimizer, nothing in a checkpoint")
+                trainings(torch, layer, lr, torch.randn(60, 4).to(table.state.device))
+                unknown = torch.tensor([[5, 6]], device=table.state.device)
+                equal((layer.eval()(unknown).tolist(), table.lookup(unknown)[1].any().item()), ([[[0] * 4] * 2], False), "eval stores nothing")
+                layer.init = None
+                equal((layer.train()(unknown).tolist(), table.lookup(unknown)[1].all().item()), ([[[0] * 4] * 2], True), "rows of zeros")
+                equal(layer(unknown[:, :0]).shape, (1, 0, 4), "no keys")
+                layer.init = lambda keys: torch.zeros(len(keys), 3)
+                raises(ValueError, "init returned rows of shape (2, 3) for 2 keys", layer, unknown + 10)
+                other = layer.table.set_absent(unknown[0], torch.ones(2, 4, device=unknown.device))
+                equal(other.tolist(), [[0] * 4] * 2, "the first of two trainers counts")
+                raises(ValueError, "start the server with --value-type f32 --value-bytes 32", sherwood.torch.Embedding, table, 8, lr=1)
+    with clients() as kinds:
+        raises(ValueError, "torch.int64", sherwood.torch.Embedding, sherwood.torch.Table(kinds[0][0]), 1, lr=1)
+
+
+@case
+def embedding_attached():
+    """an Embedding over attach, on the emulator's GPU, has the rows of torch's own embedding"""
+    torch = needs_torch()
+    import sherwood.torch  # pylint: disable=import-outside-toplevel,redefined-outer-name
+    from sherwood import _device_arrays  # pylint: disable=import-outside-toplevel
+    loaded()
+    os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
+    arena = fake_torch.module(ctypes.CDLL(str(DRIVER)))
+
+    class Emulated(_device_arrays.Torch):
+        """Tensors of the host as tensors of the emulator's GPU: those that a call takes are copied there."""
+
+        def __init__(self):
+            super().__init__()
+            self._bit_of[torch.device("cpu")] = 2 ** torch.arange(8, dtype=torch.uint8)
+
+        def empty(self, shape, dtype, like, stream):
+            return torch.from_numpy(np.asarray(arena.empty(shape, dtype, fake_torch.Device(0))))
+
+        def taken(self, given, dtype, ordinal, what):
+            copied = self.empty(given.shape, self._dtypes[given.dtype], given, None)
+            return self.made(copied.copy_(given))
+
+        def current(self, like):
+            return 0
+
+    with daemon(*attached.SMALL, "--key-bits", "64", *ROWS, program=EMULATED) as server, sherwood.connect(server.unix) as client, \
+            client.attach() as device:
+        _device_arrays._kinds["torch"] = Emulated()  # pylint: disable=protected-access
+        try:
+            table = sherwood.torch.Table(client)
+            table.calls = Returned(torch, device)
+            trainings(torch, sherwood.torch.Embedding(table, 4, lr=0.125), 0.125, torch.randn(20, 4))
+            check(len(client) > 10, "the rows are in the server")
+        finally:
+            del _device_arrays._kinds["torch"]  # pylint: disable=protected-access
+
+
+class Returned:
+    """The calls of a Device, with results copied to `out`, because the memory of the emulator is not that of torch."""
+
+    def __init__(self, torch, device):
+        self.torch, self.device = torch, device
+
+    def get_many(self, keys, *, default, out, found):
+        values, mask = self.device.get_many(keys)
+        equal(default, 0)
+        out.copy_(values)
+        found.copy_(mask)
+
+    def __getattr__(self, name):
+        return getattr(self.device, name)
 
 
 ALLOCATOR = """

@@ -5,6 +5,7 @@
     table = sherwood.torch.Table(client)               # tensors of the host
     table = sherwood.torch.Table(client.attach())      # tensors of the server's GPU
     values, found = table.lookup(keys)
+    layer = sherwood.torch.Embedding(table, 64, lr=0.1)   # a module with the rows of the table
 
 Each operator takes a tensor `state` of its table. Writes mutate it and reads read it, so a compiled program keeps them in
 order, and reads nothing again after a write. Operators have no gradients.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from typing import Any, Optional, Union
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
 import torch
@@ -77,6 +78,11 @@ class Table:
         """Adds to values. An absent key is stored."""
         torch.ops.sherwood.add_(self.number, self.state, keys, values)
 
+    def set_absent(self, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+        """Stores values of absent keys. Returns the value that each key then has. Not an operator: torch.compile ends a graph here."""
+        old, was = self.calls.set_many(keys, values, only="absent", previous=True, **_options(self, keys))
+        return torch.where(was.view(-1, *[1] * len(self.value_shape)), old, values)
+
     def delete_(self, keys: torch.Tensor) -> torch.Tensor:
         """Deletes keys. Returns a mask of those that were present."""
         found: torch.Tensor = torch.ops.sherwood.delete_(self.number, self.state, keys)
@@ -86,6 +92,74 @@ class Table:
         """Returns the ids of keys, of a server that numbers its keys (--ids), and a mask of the new keys."""
         ids, new = torch.ops.sherwood.assign_(self.number, self.state, keys)
         return ids, new
+
+
+class Embedding(torch.nn.Module):
+    """The rows of a table as an embedding of any number of keys, trained by SGD on the server.
+
+    `forward(keys)` returns the rows of keys of any shape. In training it first stores rows for absent keys: those of
+    `init(keys)`, of the shape (keys, dim), or zeros. If another trainer was first with a key, its row counts. In eval
+    absent keys have rows of zeros, and nothing is stored. The backward pass sums the gradients of equal keys, and adds -lr
+    times each sum to the row of its key, also beside other trainers. That is a step of SGD, which rounds lr times the sum before it
+    adds. So the module has no parameters for an optimizer: set `lr` where a program sets that of its optimizer.
+
+    The table is a `Table` over float32 or float64 rows of `dim` numbers, in an engine that does not evict and without
+    expiry: a row that vanishes between the passes would come back as its gradient alone. The rows are not in the
+    state_dict: a checkpoint of them is a snapshot of the server (SAVE).
+    """
+
+    def __init__(self, table: Table, dim: int, init: Optional[Callable[[torch.Tensor], torch.Tensor]] = None, *,
+                 lr: float) -> None:
+        super().__init__()
+        if table.value_shape != (dim,) or not table.value_dtype.is_floating_point or table.value_dtype.itemsize < 4:
+            raise ValueError(f"Embedding: the values have the shape {table.value_shape} and the dtype {table.value_dtype}: start the"
+                             f" server with --value-type f32 --value-bytes {4 * dim} for {dim} numbers")
+        self.table = table
+        self.dim = dim
+        self.init = init
+        self.lr = lr
+        self._anchor = torch.empty(0, requires_grad=True, device=table.state.device)  # autograd calls backward because of it
+
+    def forward(self, keys: torch.Tensor) -> torch.Tensor:
+        """Returns the rows of keys, of the shape of the keys and one dimension more."""
+        distinct, places = torch.unique(keys, return_inverse=True)
+        rows = _Rows.apply(self._anchor, self, distinct) if self.training else self.table.lookup(distinct)[0]
+        return torch.nn.functional.embedding(places, rows)
+
+    def extra_repr(self) -> str:
+        """Returns the arguments, for print(module)."""
+        return f"dim={self.dim}, lr={self.lr}"
+
+
+class _Rows(torch.autograd.Function):
+    """Reads the rows of distinct keys, and sends their gradients. The backward pass of torch's own embedding sums them before."""
+
+    @staticmethod
+    def forward(ctx: Any, _anchor: torch.Tensor, layer: Embedding, keys: torch.Tensor) -> torch.Tensor:
+        """Returns the rows."""
+        ctx.layer = layer
+        ctx.save_for_backward(keys)
+        return _read_or_store(layer, keys)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[None, None, None]:
+        """Adds -lr times the gradient to each row."""
+        ctx.layer.table.add_(ctx.saved_tensors[0], gradient * -ctx.layer.lr)
+        return None, None, None
+
+
+def _read_or_store(layer: Embedding, keys: torch.Tensor) -> torch.Tensor:
+    """Returns the rows of distinct keys. Stores those of absent keys."""
+    rows, found = layer.table.lookup(keys)
+    absent = ~found
+    if absent.any():
+        new = keys[absent]
+        given = torch.zeros_like(rows[absent]) if layer.init is None else layer.init(new).to(rows)
+        if given.shape != (len(new), layer.dim):
+            raise ValueError(f"Embedding: init returned rows of shape {tuple(given.shape)} for {len(new)} keys: return"
+                             f" ({len(new)}, {layer.dim})")
+        rows[absent] = layer.table.set_absent(new, given)
+    return rows
 
 
 def _dtype_of(dtype: np.dtype[Any]) -> torch.dtype:
