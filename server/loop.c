@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "server/bulk/output.h"
+#include "server/bulk/region_copies.h"
 #include "server/bulk/ring_frames.h"
 #include "server/bulk/waits.h"
 #include "server/config/live.h"
@@ -200,6 +201,7 @@ static bool run_iteration(struct sw_loop *loop)
     }
     moved |= sw_seats_poll_commands(&loop->seats);
     moved |= sw_bulk_poll_waits(&loop->bulk);
+    moved |= sw_bulk_poll_copies(&loop->bulk);
     moved |= sw_seats_follow_log(&loop->seats, leaves);
     if (loop->net.stalled_count > 0 && sw_iteration_is_slow(&loop->net.iteration)) {
         /* requests of stalled connections may be long, and replies are ready */
@@ -266,7 +268,7 @@ static void run_loop(void *argument)
     bool moved = false;
     while (!is_finished(loop)) {
         bool busy = moved || sw_seats_in_flight(&loop->seats) || sw_seats_are_alone(&loop->seats) ||
-                    is_awake(loop);
+                    !sw_list_is_empty(&loop->bulk.copying) || is_awake(loop);
         bool sleeps = !busy && sw_bulk_rings_may_sleep(&loop->bulk);
         sw_iteration_begin_phase(&loop->net.iteration);
         uv_run(&loop->uv, sleeps ? UV_RUN_ONCE : UV_RUN_NOWAIT);

@@ -101,8 +101,11 @@ struct sw_importing {
     int (*import)(void *table, const struct sw_memory_source *source, struct sw_memory *out,
                   char *reason, size_t reason_size);
     void (*release)(void *table, struct sw_memory *memory);
-    int (*load)(void *table, const struct sw_memory *memory, uint64_t offset, uint64_t bytes,
-                void *to); /* NULL: the backend imports only memory that the host can read */
+    /* Copies the device memory of the list, and leaves out memory of the host. NULL, both: the
+     * backend imports only memory that the host can read. */
+    int (*copy)(void *table, const struct sw_memory_copy *list, uint32_t count,
+                struct sw_memory_copies **out);
+    int (*copy_poll)(void *table, struct sw_memory_copies *copies);
     bool (*device)(const void *table, uint8_t uuid[16]); /* NULL: the table has no device */
 };
 
@@ -170,7 +173,7 @@ struct sw_backend {
      * image ends. Returns SW_OK or SW_E_DEVICE. NULL: submit takes no SW_BATCH_IMAGE. */
     int (*image_read)(void *image, struct sw_image_columns *columns);
     void (*image_drop)(void *image);
-    /* Implements sw_memory_import, sw_memory_release, sw_memory_load and sw_memory_device. NULL:
+    /* Implements sw_memory_import, sw_memory_release, sw_memory_copy and sw_memory_device. NULL:
      * the table uses memory of this process where it lies, and can import no other memory. */
     const struct sw_importing *importing;
     /* Sets the number of the last write: the next write gets the number after it. No batch may be

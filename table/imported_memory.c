@@ -37,15 +37,26 @@ void sw_memory_release(struct sw_table *table, struct sw_memory *memory)
     *memory = (struct sw_memory){0};
 }
 
-int sw_memory_load(struct sw_table *table, const struct sw_memory *memory, uint64_t offset,
-                   uint64_t bytes, void *to)
+int sw_memory_copy(struct sw_table *table, const struct sw_memory_copy *list, uint32_t count,
+                   struct sw_memory_copies **out)
 {
-    const struct sw_importing *importing = table->backend->importing;
-    if (memory->kind != SW_MEMORY_HOST) {
-        return importing->load(table->memory, memory, offset, bytes, to);
+    bool any = false;
+    *out = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct sw_memory_copy *one = &list[i];
+        void *at = (uint8_t *)one->memory->address + one->offset;
+        if (one->memory->kind != SW_MEMORY_HOST) {
+            any = true;
+        } else {
+            memcpy(one->stores ? at : one->io, one->stores ? one->io : at, one->bytes);
+        }
     }
-    memcpy(to, (const uint8_t *)memory->address + offset, bytes);
-    return SW_OK;
+    return any ? table->backend->importing->copy(table->memory, list, count, out) : SW_OK;
+}
+
+int sw_memory_copy_poll(struct sw_table *table, struct sw_memory_copies *copies)
+{
+    return table->backend->importing->copy_poll(table->memory, copies);
 }
 
 bool sw_memory_device(const struct sw_table *table, uint8_t uuid[16])

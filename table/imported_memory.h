@@ -50,9 +50,23 @@ SW_MUST_CHECK int sw_memory_import(struct sw_table *table, const struct sw_memor
  * memory. May block for long. Threads: any.
  */
 void sw_memory_release(struct sw_table *table, struct sw_memory *memory);
-/* Copies `bytes` from `offset` to I/O memory, and waits for the copy. SW_OK or SW_E_DEVICE. */
-SW_MUST_CHECK int sw_memory_load(struct sw_table *table, const struct sw_memory *memory,
-                                 uint64_t offset, uint64_t bytes, void *to);
+/* A copy between imported memory and I/O memory. */
+struct sw_memory_copy {
+    const struct sw_memory *memory;
+    uint64_t offset, bytes; /* in this memory */
+    void *io;
+    bool stores; /* from `io` to the memory; otherwise to `io` */
+};
+/* Copies that are under way. */
+struct sw_memory_copies;
+/* Begins copies. The device copies its memory while the caller goes on: then *out is not NULL, and
+ * the caller polls it until it gets another status than SW_PENDING, on the same thread. Copies of
+ * host memory are complete when the call returns. SW_OK, SW_E_NOMEM or SW_E_DEVICE: on a failure no
+ * copy is under way. */
+SW_MUST_CHECK int sw_memory_copy(struct sw_table *table, const struct sw_memory_copy *list,
+                                 uint32_t count, struct sw_memory_copies **out);
+/* SW_PENDING; or else SW_OK or SW_E_DEVICE, and `copies` is freed. */
+SW_MUST_CHECK int sw_memory_copy_poll(struct sw_table *table, struct sw_memory_copies *copies);
 /* Stores the UUID of the table's device, whose CUDA_IPC memory it can import. Returns false if
  * there is no such device. */
 SW_MUST_CHECK bool sw_memory_device(const struct sw_table *table, uint8_t uuid[16]);

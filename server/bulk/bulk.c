@@ -425,6 +425,7 @@ void sw_bulk_init(struct sw_bulk *bulk, struct sw_net *net, struct sw_bulk_table
     bulk->owner = *owner;
     sw_bulk_rights_init(&bulk->rights, net->users);
     sw_list_init(&bulk->waits);
+    sw_list_init(&bulk->copying);
     sw_list_init(&bulk->rings);
     sw_list_init(&bulk->ready);
     sw_bulk_pool_init(&bulk->pool);

@@ -55,9 +55,10 @@ struct sw_bulk {
     struct sw_bulk_owner owner;
     struct sw_bulk_rights rights;
     struct sw_bulk_pool pool;
-    struct sw_list waits; /* frames of WAIT_DURABLE, WAIT and DIGEST */
-    struct sw_list rings; /* of connections; struct sw_bulk_shared */
-    struct sw_list ready; /* connections that have replies to send and are not writing */
+    struct sw_list waits;   /* frames of WAIT_DURABLE, WAIT and DIGEST */
+    struct sw_list rings;   /* of connections; struct sw_bulk_shared */
+    struct sw_list copying; /* frames whose regions the device copies: region_copies.h */
+    struct sw_list ready;   /* connections that have replies to send and are not writing */
 };
 
 /* Replies of a connection that the socket has not taken yet. */

@@ -27,6 +27,7 @@ struct sw_bulk_shared;
 struct sw_bulk_table;
 struct sw_change_run;
 struct sw_conn;
+struct sw_memory_copies;
 struct sw_region;
 
 /* Most pieces of memory in the body of a reply: one with the arrays that are as long as the
@@ -37,7 +38,8 @@ struct sw_bulk_frame {
     struct sw_flight flight;
     struct sw_bulk *bulk;
     struct sw_conn *conn;
-    struct sw_list link;  /* link in the pool, in the unsent replies, or in bulk->waits */
+    struct sw_list link;  /* link in the pool, in the unsent replies, in bulk->waits, or in
+                             bulk->copying */
     uint64_t deadline_ms; /* WAIT_DURABLE, WAIT: by the loop's clock */
     uint32_t reached;     /* WAIT: replicas that have the writes */
     struct sw_bulk_reading *reading; /* DIGEST: what its thread works on, owned; NULL: none */
@@ -56,6 +58,8 @@ struct sw_bulk_frame {
     /* The values before and the found bits of a request of a ring, in `memory`, where the log gets
      * them: a client may change what lies in a region. NULL: the batch writes to the regions. */
     uint8_t *results;
+    struct sw_memory_copies *copies; /* region_copies.h; NULL: there are no copies */
+    void (*copied)(struct sw_bulk_frame *frame, int status);
     uint8_t *memory; /* in the arena; NULL: neither the request nor the reply has a body */
     size_t memory_bytes;
     bool keeps_ttl;      /* the batch is that of set_keepttl.h */

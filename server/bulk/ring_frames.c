@@ -4,7 +4,7 @@
  *
  * Invariant: the keys, operands and scores of a batch do not change, or only the table reads them,
  * and loads each of them once (sw_batch_loads_once). All others are copied to the arena before the
- * server checks them.
+ * server checks them (ring_copies.h).
  */
 #include "server/bulk/ring_frames.h"
 
@@ -14,10 +14,10 @@
 
 #include "server/bulk/admit.h"
 #include "server/bulk/bulk.h"
-#include "server/bulk/frame_memory.h"
 #include "server/bulk/output.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/request.h"
+#include "server/bulk/ring_copies.h"
 #include "server/bulk/shared_memory.h"
 #include "server/limits.h"
 
@@ -74,91 +74,6 @@ static bool place(struct sw_bulk_frame *frame, const struct sw_submission *submi
     return true;
 }
 
-/* --- copies ----------------------------------------------------------------------------------- */
-
-/* Must the server copy keys and operands, so that the client cannot change them? */
-static bool needs_copies(const struct sw_bulk_frame *frame)
-{
-    const struct sw_batches *batches = frame->table->batches;
-    uint32_t operation = frame->request.operation;
-    if (!sw_operation_is_data(operation)) {
-        return false;
-    }
-    const struct sw_batch batch = sw_bulk_batch_of(frame);
-    return frame->conn->login.ranges != NULL || !sw_batch_loads_once(batches->table, &batch) ||
-           (sw_batches_are_followed(batches) && sw_operation_writes(operation)) ||
-           (batches->shape.value_format == SW_VALUE_STRING && sw_operation_has_operands(operation));
-}
-
-/* Does the log get what the table replies? Then it must not lie where the client can change it. A
- * replica may connect at any time, so a caller asks once for each frame. */
-static bool logs_results(const struct sw_bulk_frame *frame)
-{
-    return sw_request_logs_results(&frame->request) &&
-           sw_batches_are_followed(frame->table->batches);
-}
-
-static const enum sw_ring_array inputs[] = {SW_RING_KEYS, SW_RING_OPERANDS, SW_RING_SCORES};
-#define INPUTS (sizeof(inputs) / sizeof(inputs[0]))
-
-/* Reserves memory of the arena for the inputs, and for the results if the log gets them. If the
- * arena has no room now, stalls the connection and returns false. */
-static bool reserve(struct sw_bulk_frame *frame, const struct sw_ring_extent *extents, bool logs)
-{
-    struct sw_conn *conn = frame->conn;
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < INPUTS; i++) {
-        bytes += sw_frame_align(extents[inputs[i]].bytes);
-    }
-    bytes += logs ? sw_bulk_results_bytes(&frame->request) : 0;
-    if (!sw_conn_arena_is_reserved(conn) && sw_bulk_frame_reserve(frame, bytes)) {
-        return true;
-    }
-    SW_COUNT(conn->net->counters, arena_pauses, !conn->retried);
-    sw_conn_stall(conn, SW_STALL_ARENA);
-    return false;
-}
-
-/* Returns whether the server itself can copy results to the regions of the client; if not, with a
- * sentence in `message`. */
-static bool can_copy_results(const struct sw_bulk_frame *frame, char *message, size_t message_bytes)
-{
-    const struct sw_region *values = frame->regions[SW_RING_VALUES];
-    const struct sw_region *found = frame->regions[SW_RING_FOUND];
-    if ((values == NULL || values->mapping != NULL) && (found == NULL || found->mapping != NULL)) {
-        return true;
-    }
-    snprintf(message, message_bytes,
-             "%s cannot reply to device memory beside a log or replicas: use a region in host "
-             "memory",
-             sw_operation_name(frame->request.operation));
-    return false;
-}
-
-/* Copies the inputs to the memory that was reserved, and places the results behind them if the log
- * gets them. Returns the status. */
-static int copy(struct sw_bulk_frame *frame, const struct sw_ring_extent *extents, bool logs)
-{
-    uint8_t *to = frame->memory;
-    int status = SW_OK;
-    for (size_t i = 0; i < INPUTS && status == SW_OK; i++) {
-        enum sw_ring_array array = inputs[i];
-        uint64_t bytes = extents[array].bytes;
-        if (bytes == 0) {
-            continue;
-        }
-        const struct sw_region *region = frame->regions[array];
-        uint64_t offset =
-            (uint64_t)((uint8_t *)frame->arrays[array] - (uint8_t *)region->memory.address);
-        status = sw_memory_load(region->table, &region->memory, offset, bytes, to);
-        frame->arrays[array] = to;
-        to += sw_frame_align(bytes);
-    }
-    frame->results = logs ? to : NULL;
-    SW_COUNT(frame->bulk->net->counters, ring_copies, 1);
-    return status;
-}
-
 /* --- taking ----------------------------------------------------------------------------------- */
 
 static void count_users(const struct sw_bulk_frame *frame)
@@ -205,6 +120,10 @@ static bool begin_ring_frame(struct sw_bulk_shared *shared, const struct sw_subm
     struct sw_ring_extent extents[SW_RING_ARRAYS];
     struct sw_request request;
     bool closes = false;
+    if (sw_ring_is_copying(shared)) { /* another stall has ended */
+        sw_conn_stall(conn, SW_STALL_COPIES);
+        return false;
+    }
     const struct sw_bulk_target target = find_table(conn, submission);
     const struct sw_bulk_table *table = target.table != NULL ? target.table : bulk->table;
     const struct sw_table_shape *shape = &table->batches->shape;
@@ -237,21 +156,20 @@ static bool begin_ring_frame(struct sw_bulk_shared *shared, const struct sw_subm
     if (status == SW_REPLY_OK && !place(frame, submission, extents, message, sizeof(message))) {
         status = SW_REPLY_BAD_REQUEST;
     }
-    bool copies = status == SW_REPLY_OK && needs_copies(frame);
-    const bool logs = copies && logs_results(frame);
-    if (logs && !can_copy_results(frame, message, sizeof(message))) {
-        status = SW_REPLY_BAD_REQUEST;
-        copies = false;
+    if (status == SW_REPLY_OK) {
+        status = sw_ring_check_copies(frame, message, sizeof(message));
     }
-    if (copies && !reserve(frame, extents, logs)) {
-        sw_bulk_frame_put(frame);
+    const int copied =
+        status == SW_REPLY_OK ? sw_ring_copy_inputs(frame, submission, extents) : SW_OK;
+    if (copied == SW_PENDING) {
         return false;
     }
+    sw_ring_drop_inputs(shared);
     sw_ring_take(&shared->ring);
     SW_COUNT(bulk->net->counters, ring_requests, 1);
-    if (copies && copy(frame, extents, logs) != SW_OK) {
+    if (copied != SW_OK) {
         status = SW_REPLY_SERVER_ERROR;
-        snprintf(message, sizeof(message), "%s", sw_status_text(SW_E_DEVICE));
+        snprintf(message, sizeof(message), "%s", sw_status_text(copied));
     }
     if (status != SW_REPLY_OK) {
         refuse_ring_frame(frame, status, message);
@@ -289,8 +207,8 @@ static bool take_ring_frames(struct sw_bulk_shared *shared)
     while (conn->state == SW_CONN_OPEN && conn->stall == SW_STALL_NONE &&
            records < SW_RING_ITERATION_RECORDS && keys < SW_RING_ITERATION_KEYS &&
            !sw_iteration_must_yield(&conn->net->iteration, &conn->share)) {
-        struct sw_submission submission;
-        found = sw_ring_peek(&shared->ring, &submission);
+        struct sw_submission submission = shared->record;
+        found = shared->inputs != NULL ? 1 : sw_ring_peek(&shared->ring, &submission);
         if (found <= 0 || !begin_ring_frame(shared, &submission)) {
             break;
         }

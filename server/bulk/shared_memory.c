@@ -319,6 +319,9 @@ void sw_bulk_shared_close(struct sw_conn *conn)
     }
     assert(shared->pending == NULL);
     sw_list_remove(&shared->link);
+    if (shared->inputs != NULL) { /* of a record that was not taken */
+        sw_bulk_frame_put(shared->inputs);
+    }
     for (uint32_t i = 0; i < shared->regions_max; i++) {
         if (shared->regions[i] != NULL) {
             sw_region_release(shared->regions[i], NULL, NULL);

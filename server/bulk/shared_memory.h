@@ -23,6 +23,11 @@ struct sw_bulk_shared {
     struct sw_ring ring;                /* memory NULL: there is none yet */
     struct sw_region_request requested; /* parameters of the REGION or RELEASE in progress */
     struct sw_bulk_frame *pending;      /* that request, while its reply waits; NULL: none */
+    /* The first record of the ring while its inputs are copied, and until it is taken. The copy of
+     * the record is used then, because the client may change the ring. */
+    struct sw_submission record;
+    struct sw_bulk_frame *inputs; /* has the copies in its memory; NULL: there are none */
+    int copied;                   /* status of the copies; SW_PENDING while they are under way */
     uint32_t regions_max;
     struct sw_region *regions[]; /* by index; NULL: there is none */
 };

@@ -46,6 +46,7 @@ enum sw_stall {
     SW_STALL_LOGIN,      /* a password was wrong: the server does not read the next one yet */
     SW_STALL_LOG,        /* the write-ahead log has no room for the next write */
     SW_STALL_PAUSED,     /* CLIENT PAUSE holds the next request back */
+    SW_STALL_COPIES,     /* the device copies the inputs of the next record of its ring */
     SW_STALL_FROZEN,     /* the next command has keys of a slot that is being handed over */
     SW_STALL_YIELDED     /* the connection has used up its share of time, or of text replies */
 };

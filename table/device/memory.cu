@@ -6,6 +6,7 @@
 #include "table/device/memory.cuh"
 
 #include <cstdio>
+#include <cstdlib>
 #include <unistd.h>
 
 #include "table/device/ipc.cuh"
@@ -93,18 +94,76 @@ void sw_cuda_memory_release(const struct sw_cuda_channel_owner *owner, struct sw
     }
 }
 
-int sw_cuda_memory_load(struct sw_cuda_channel_owner *owner, const struct sw_memory *memory,
-                        uint64_t offset, uint64_t bytes, void *to)
+/* Copies of one call: the event is recorded behind them. */
+struct sw_memory_copies {
+    cudaEvent_t done;
+};
+
+/* Enqueues the copies of device memory. They wait for nothing but earlier copies of this thread:
+ * the batches that use the memory are done, or have not begun. */
+static cudaError_t enqueue(const struct sw_memory_copy *list, uint32_t count)
 {
-    cudaError_t error = cudaSetDevice(owner->device);
+    cudaError_t error = cudaSuccess;
+    for (uint32_t i = 0; i < count && error == cudaSuccess; i++) {
+        const struct sw_memory_copy *one = &list[i];
+        char *at = (char *)one->memory->address + one->offset;
+        if (one->memory->kind == SW_MEMORY_CUDA_IPC) {
+            error = cudaMemcpyAsync(
+                one->stores ? at : one->io, one->stores ? one->io : at, one->bytes,
+                one->stores ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, cudaStreamPerThread);
+        }
+    }
+    return error;
+}
+
+static int copy_failed(struct sw_cuda_channel_owner *owner, cudaError_t error)
+{
+    if (error == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError(); /* clears it, so that a later launch does not report it */
+        return SW_E_NOMEM;
+    }
+    return sw_cuda_check(owner, error, "copying memory of others") ? SW_OK : SW_E_DEVICE;
+}
+
+int sw_cuda_memory_copy(struct sw_cuda_channel_owner *owner, const struct sw_memory_copy *list,
+                        uint32_t count, struct sw_memory_copies **out)
+{
+    struct sw_memory_copies *copies = (struct sw_memory_copies *)malloc(sizeof(*copies));
+    if (copies == NULL) {
+        return SW_E_NOMEM;
+    }
+    cudaError_t error = sw_cuda_use_device(owner->device);
     if (error == cudaSuccess) {
-        error = cudaMemcpyAsync(to, (const char *)memory->address + offset, bytes,
-                                cudaMemcpyDeviceToHost, cudaStreamPerThread);
+        error = cudaEventCreateWithFlags(&copies->done, cudaEventDisableTiming);
+    }
+    if (error != cudaSuccess) {
+        free(copies);
+        return copy_failed(owner, error);
+    }
+    error = enqueue(list, count);
+    if (error == cudaSuccess) {
+        error = cudaEventRecord(copies->done, cudaStreamPerThread);
     }
     if (error == cudaSuccess) {
-        error = cudaStreamSynchronize(cudaStreamPerThread);
+        *out = copies;
+        return SW_OK;
     }
-    return sw_cuda_check(owner, error, "loading memory of others") ? SW_OK : SW_E_DEVICE;
+    (void)cudaStreamSynchronize(cudaStreamPerThread); /* for copies that were enqueued */
+    (void)cudaEventDestroy(copies->done);
+    free(copies);
+    return copy_failed(owner, error);
+}
+
+int sw_cuda_memory_copy_poll(struct sw_cuda_channel_owner *owner, struct sw_memory_copies *copies)
+{
+    const cudaError_t error = cudaEventQuery(copies->done);
+    if (error == cudaErrorNotReady) {
+        (void)cudaGetLastError(); /* clears it, so that a later launch does not report it */
+        return SW_PENDING;
+    }
+    (void)cudaEventDestroy(copies->done);
+    free(copies);
+    return copy_failed(owner, error);
 }
 
 bool sw_cuda_memory_device(const struct sw_cuda_channel_owner *owner, uint8_t uuid[16])

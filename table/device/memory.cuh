@@ -12,8 +12,9 @@ int sw_cuda_memory_import(const struct sw_cuda_channel_owner *owner,
                           const struct sw_memory_source *source, struct sw_memory *out,
                           char *reason, size_t reason_size);
 void sw_cuda_memory_release(const struct sw_cuda_channel_owner *owner, struct sw_memory *memory);
-int sw_cuda_memory_load(struct sw_cuda_channel_owner *owner, const struct sw_memory *memory,
-                        uint64_t offset, uint64_t bytes, void *to);
+int sw_cuda_memory_copy(struct sw_cuda_channel_owner *owner, const struct sw_memory_copy *list,
+                        uint32_t count, struct sw_memory_copies **out);
+int sw_cuda_memory_copy_poll(struct sw_cuda_channel_owner *owner, struct sw_memory_copies *copies);
 bool sw_cuda_memory_device(const struct sw_cuda_channel_owner *owner, uint8_t uuid[16]);
 
 /* Members of sw_importing, for a Table that derives from sw_cuda_channel_owner. */
@@ -28,10 +29,14 @@ template <class Table> void sw_cuda_release(void *table, struct sw_memory *memor
     sw_cuda_memory_release((Table *)table, memory);
 }
 template <class Table>
-int sw_cuda_load_memory(void *table, const struct sw_memory *memory, uint64_t offset,
-                        uint64_t bytes, void *to)
+int sw_cuda_copy_memory(void *table, const struct sw_memory_copy *list, uint32_t count,
+                        struct sw_memory_copies **out)
 {
-    return sw_cuda_memory_load((Table *)table, memory, offset, bytes, to);
+    return sw_cuda_memory_copy((Table *)table, list, count, out);
+}
+template <class Table> int sw_cuda_copy_poll(void *table, struct sw_memory_copies *copies)
+{
+    return sw_cuda_memory_copy_poll((Table *)table, copies);
 }
 template <class Table> bool sw_cuda_uuid(const void *table, uint8_t uuid[16])
 {
@@ -39,6 +44,7 @@ template <class Table> bool sw_cuda_uuid(const void *table, uint8_t uuid[16])
 }
 template <class Table>
 const struct sw_importing sw_cuda_importing = {sw_cuda_import<Table>, sw_cuda_release<Table>,
-                                               sw_cuda_load_memory<Table>, sw_cuda_uuid<Table>};
+                                               sw_cuda_copy_memory<Table>, sw_cuda_copy_poll<Table>,
+                                               sw_cuda_uuid<Table>};
 
 #endif

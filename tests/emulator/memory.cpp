@@ -130,6 +130,13 @@ bool emu_is_reached(const void *memory)
            (after != registered.begin() && (--after)->first + after->second > (const char *)memory);
 }
 
+bool emu_is_foreign(const void *memory)
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    const auto found = allocation_of(memory);
+    return found != allocations.end() && foreign.count(found->first) > 0;
+}
+
 bool emu_crosses_a_piece(const void *memory, size_t bytes)
 {
     std::lock_guard<std::mutex> lock(mutex);

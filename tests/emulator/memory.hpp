@@ -11,6 +11,8 @@
 
 /* Whether memory is the device's, or the host's that the device reaches. */
 bool emu_is_reached(const void *memory);
+/* Whether another process has allocated the memory. */
+bool emu_is_foreign(const void *memory);
 /* Whether memory begins in a piece that was registered, and ends behind it: CUDA refuses the copy. */
 bool emu_crosses_a_piece(const void *memory, size_t bytes);
 

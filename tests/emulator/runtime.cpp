@@ -11,6 +11,7 @@
 #include "schedule.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -30,6 +31,7 @@ struct task {
     emu_event *wait; /* until `done` is at least `number` */
     uint64_t number;
     emu_grid *grid; /* of the kernel, once it is at work */
+    std::chrono::steady_clock::time_point end; /* the work is not done before */
 };
 
 } // namespace
@@ -62,6 +64,8 @@ bool advance(task *first)
         emu_grid_end(first->grid);
     } else if (first->wait != NULL) {
         return first->wait->done >= first->number;
+    } else if (first->end > std::chrono::steady_clock::now()) {
+        return false;
     } else {
         first->work();
     }
@@ -162,12 +166,12 @@ void enqueue(cudaStream_t to, task &&next)
 void emu_enqueue_kernel(const emu_launched &launched)
 {
     enqueue(launched.stream,
-            task{nullptr, std::make_shared<emu_launched>(launched), NULL, 0, NULL});
+            task{nullptr, std::make_shared<emu_launched>(launched), NULL, 0, NULL, {}});
 }
 
 void emu_enqueue_work(cudaStream_t stream, std::function<void()> work)
 {
-    enqueue(stream, task{std::move(work), nullptr, NULL, 0, NULL});
+    enqueue(stream, task{std::move(work), nullptr, NULL, 0, NULL, {}});
 }
 
 void emu_host_looks(void)
@@ -304,7 +308,11 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
         return cudaErrorInvalidValue;
     }
     std::lock_guard<std::recursive_mutex> lock(device);
-    emu_enqueue_work(stream, [=] { memcpy(to, from, bytes); });
+    const uint64_t ms = emu_options_read()->copy_ms;
+    const bool waits = ms > 0 && (emu_is_foreign(to) || emu_is_foreign(from));
+    enqueue(stream, task{[=] { memcpy(to, from, bytes); }, nullptr, NULL, 0, NULL,
+                         waits ? std::chrono::steady_clock::now() + std::chrono::milliseconds(ms)
+                               : std::chrono::steady_clock::time_point()});
     if (!emu_is_reached(to) || !emu_is_reached(from)) {
         finish(stream_of(stream));
     }
@@ -377,7 +385,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 {
     EMU_MAY_FAIL(emu_called());
     std::lock_guard<std::recursive_mutex> lock(device);
-    enqueue(stream, task{nullptr, nullptr, event, event->recorded, NULL});
+    enqueue(stream, task{nullptr, nullptr, event, event->recorded, NULL, {}});
     return cudaSuccess;
 }
 

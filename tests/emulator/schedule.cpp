@@ -273,6 +273,7 @@ const emu_options *emu_options_read(void)
         options.seed = number_of("EMU_SEED", drawn % 1000000000);
         options.blocks = (unsigned)std::max(number_of("EMU_BLOCKS", 4), (uint64_t)1);
         options.async = number_of("EMU_ASYNC", 0) != 0;
+        options.copy_ms = number_of("EMU_COPY_MS", 0);
         emu_draw_anew();
         fprintf(stderr, "emulator: EMU_SEED=%llu EMU_BLOCKS=%u EMU_ASYNC=%d\n",
                 (unsigned long long)options.seed, options.blocks, options.async);

@@ -14,6 +14,7 @@ struct emu_options {
     uint64_t seed;   /* EMU_SEED: what is drawn when; or drawn itself */
     unsigned blocks; /* EMU_BLOCKS: of a kernel, how many run at once */
     bool async;      /* EMU_ASYNC: a launch returns before the kernel has run */
+    uint64_t copy_ms; /* EMU_COPY_MS: how long a copy of another process's memory takes, if async */
 };
 const emu_options *emu_options_read(void);
 

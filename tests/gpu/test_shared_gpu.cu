@@ -102,6 +102,18 @@ uint64_t key_of(const struct subject *subject, uint32_t i)
     return subject->info.key_bytes == 4 ? (uint32_t)(mixed >> 32) : mixed;
 }
 
+/* Copies the first bytes of the memory to `io`, or back, and waits. Returns the status. */
+int copied(const struct subject *subject, const struct sw_memory *memory, uint64_t bytes, void *io,
+           bool stores)
+{
+    const struct sw_memory_copy one = {memory, 0, bytes, io, stores};
+    struct sw_memory_copies *copies;
+    int status = sw_memory_copy(subject->table, &one, 1, &copies);
+    while (copies != NULL && (status = sw_memory_copy_poll(subject->table, copies)) == SW_PENDING) {
+    }
+    return status;
+}
+
 void same_results(const struct owner *owner, const struct engine_case *of, uint32_t count)
 {
     struct subject subject;
@@ -146,7 +158,7 @@ void same_results(const struct owner *owner, const struct engine_case *of, uint3
     expect_equal("GET", (uint64_t)sw_batch_run(subject.queue, &get), SW_OK);
     expect_equal("hits", get.counters.by_class[SW_CLASS_GET].hits, count / 2);
     void *io = sw_io_alloc(subject.table, at.end);
-    expect_equal("loading", (uint64_t)sw_memory_load(subject.table, &memory, 0, at.end, io), SW_OK);
+    expect_equal("loading", (uint64_t)copied(&subject, &memory, at.end, io, false), SW_OK);
     const uint8_t *answers = (const uint8_t *)io;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t value;
@@ -155,6 +167,10 @@ void same_results(const struct owner *owner, const struct engine_case *of, uint3
         expect_equal("found", found, i < count / 2);
         expect_equal("value", value, i < count / 2 ? i : 0);
     }
+    memset(io, 0xa5, at.end);
+    expect_equal("storing", (uint64_t)copied(&subject, &memory, 64, io, true), SW_OK);
+    good(cudaMemcpy(host, base, 128, cudaMemcpyDeviceToHost), "reading the memory");
+    expect_equal("stored", memcmp(host, io, 64) == 0 && memcmp(host + 64, io, 64) != 0, 1);
     struct sw_batch remove = get;
     remove.op = SW_DELETE;
     remove.shared = sw_batch_loads_once(subject.table, &remove); /* cuckoo has room for fewer */

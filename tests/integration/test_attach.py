@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: MIT
 """libsherwood-cuda and Client.attach without a GPU: calls on memory of emulated GPUs, errors in words, and the daemon goes on."""
 
+import concurrent.futures
 import ctypes
 import os
+import signal
 import sys
 import tempfile
+import time
 
 import fake_torch
 from attached import ASSIGN, DRIVER, E_INVALID, E_REQUEST, EMULATED, GET, LIBRARY, MIB, SET, SMALL, Attached, Call, gpus, loaded
-from harness import BUILD, case, check, equal, main
+from harness import BUILD, SLOWER, case, check, equal, eventually, main
 from package import daemon, np, raises, sherwood
 
 # enum sherwood_operation
@@ -183,6 +186,56 @@ def ids():
                     else:
                         equal((status, given[:5].tolist(), int(found[0])), (0, wanted, bits), sentence)
                 own.close()
+
+
+def set_and_wait(library, driver, server):
+    """A process of its own, to be killed: sets keys of the device."""
+    child = os.fork()
+    if child == 0:
+        own = Attached(library, driver, server, -1)
+        own.words[:50] = 7777
+        own.call(SET, 50)
+        os._exit(1)  # killed before
+    return child
+
+
+@case
+def slow_copies():
+    """beside a log a loop serves other clients while the device copies keys and values, and clients may go away meanwhile"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    with tempfile.TemporaryDirectory(prefix="sherwood-copies-") as data:
+        log = ("--key-bits", "64", "--data-dir", data, "--appendonly", "yes")
+        with daemon(*SMALL, *log, program=EMULATED, environment={"EMU_ASYNC": "1", "EMU_COPY_MS": "700"}) as server:
+            def copied(number):
+                eventually(lambda: server.metrics()["sherwood_ring_copies_total"] == number, f"{number} records copied")
+
+            with sherwood.connect(server.unix) as client:
+                child = set_and_wait(library, driver, server)
+                copied(1)
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                eventually(lambda: server.metrics()["sherwood_regions"] == 0, "the copies end, and the memory is released")
+                handles = [Attached(library, driver, server, -1) for _ in range(3)]
+                for number, own in enumerate(handles):
+                    own.words[:50] = np.arange(50) + 100 * number
+                    own.words[256:306] = np.arange(50) * 7 + number
+                    equal((own.error, own.call(GET, 9)), ("", 0))  # registers the memory
+                with concurrent.futures.ThreadPoolExecutor() as pool:
+                    begin = time.monotonic()
+                    calls = [pool.submit(own.call, SET, 50, number == 2) for number, own in enumerate(handles)]
+                    copied(4)
+                    client.set_many([5000], [1])  # all clients share one loop
+                    equal(list(client.get_many([5000, 7777], default=0)), [1, 0])
+                    took = time.monotonic() - begin
+                    check(took < 0.6 * SLOWER and not any(call.done() for call in calls), f"the loop waited for copies: {took}")
+                    equal([call.result() for call in calls], [0, 0, 0])
+                equal(library.sherwood_cuda_check(handles[2].pointer, True), 0)
+                for number in range(3):
+                    equal(list(client.get_many(np.arange(50) + 100 * number, default=0)), [i * 7 + number for i in range(50)])
+                for own in handles:
+                    own.close()
+        with daemon(*SMALL, *log, program=EMULATED) as server, sherwood.connect(server.unix) as client:
+            equal(list(client.get_many(np.arange(50) + 200, default=0)), [i * 7 + 2 for i in range(50)])
 
 
 @case
