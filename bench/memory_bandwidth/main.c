@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/memory_bandwidth/shapes.h"
 #include "bench/memory_bandwidth/sweep.h"
 #include "bench/study/place.h"
 #include "bench/study/report.h"
@@ -136,7 +137,13 @@ static bool measure(const struct sw_bandwidth_options *options, struct sw_bandwi
         .started = started,
         .is_correct = true,
     };
-    if (!sw_bandwidth_measure_ceilings(options, report, &ceilings) || !open_workload(&study)) {
+    if (!sw_bandwidth_measure_ceilings(options, report, &ceilings)) {
+        return false;
+    }
+    if (options->shapes) {
+        return sw_bandwidth_measure_shapes(options, report, is_correct);
+    }
+    if (!open_workload(&study)) {
         return false;
     }
     bool done = sweep_all(&study);

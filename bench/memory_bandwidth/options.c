@@ -9,6 +9,9 @@
 #define FIELD(name) SW_STUDY_FIELD(struct sw_bandwidth_options, name)
 #define LIST(name) SW_STUDY_LIST(struct sw_bandwidth_options, name)
 
+/* An insert of the shapes has 2^20 keys, which lie between stored ones. */
+#define SHAPES_CAPACITY_LOG2 22
+
 static const char *const choices[] = {
     [SW_CHOICE_AUTO] = "auto",
     [SW_CHOICE_NEVER] = "never",
@@ -41,6 +44,9 @@ static const struct sw_study_option rows[] = {
     {"hints", SW_STUDY_WORD, FIELD(hints), .words = choices, .usual = "never", .value = "CHOICE",
      .help = "displacement hints: never, auto, always; they are read beside\n"
              "the buckets, and probes do not count them"},
+    {"shapes", SW_STUDY_FLAG, FIELD(shapes),
+     .help = "in place of the table measure tables with buckets of 2 to 16 slots\n"
+             "and tiles of 1 to 16 threads a key, at each F below 1"},
     {"l2-fetch", SW_STUDY_U32, FIELD(l2_fetch), .min = 32, .max = 128, .value = "BYTES",
      .help = "asks the device to fetch 32, 64 or 128 bytes into L2 at a time"},
     SW_STUDY_SEED_ROW,
@@ -59,6 +65,9 @@ static const char *contradiction(const void *parsed)
     if ((options->l2_fetch & (options->l2_fetch - 1)) != 0) {
         return "--l2-fetch is 32, 64 or 128";
     }
+    if (options->shapes && options->capacity_log2 < SHAPES_CAPACITY_LOG2) {
+        return "--shapes needs --capacity-log2 22 or more";
+    }
     for (uint32_t l = 0; l < options->loads_count; l++) {
         /* the study counts keys in 32 bits */
         if (options->loads[l] * (double)(1ULL << options->capacity_log2) >= 4294967295.0) {
@@ -74,7 +83,7 @@ static const struct sw_study_command command = {
     .about =
         "Measures the rates of device memory (copies, random gathers, random compare-and-swaps)\n"
         "and the bytes a second that the table's insert and get read, by the table's own\n"
-        "counters. Writes memcpy.csv, gather.csv, insert.csv, get.csv, summary.csv, "
+        "counters. Writes memcpy.csv, gather.csv, insert.csv, get.csv, shapes.csv, summary.csv, "
         "run_info.txt.\n",
     .end = "Lists are separated by commas. Exit status: 0; 1 if something failed or a check found\n"
            "that an operand was lost; 2 if the command line is wrong.\n",

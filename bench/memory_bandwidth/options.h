@@ -28,6 +28,7 @@ struct sw_bandwidth_options {
     uint32_t max_probe;
     enum sw_choice bulk;
     enum sw_choice hints;
+    bool shapes;       /* instead of the table */
     uint32_t l2_fetch; /* bytes, asked of the device; 0: as it is */
     uint32_t device;
     uint64_t seed;

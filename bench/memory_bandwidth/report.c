@@ -25,6 +25,8 @@ static const struct sw_study_file files[] = {
      "study,library,operation,slot_bits,F,batch,block_size,rep,operations,batches,time_ms,"
      "events_ms,total_probes,total_hits,total_misses,bytes_per_second,percent_of_copy,percent_of_"
      "gather\n"},
+    {FILE_AT(shapes), "shapes.csv",
+     "study,library,operation,slot_bits,F,batch,bucket_slots,threads,keys_in_flight,rep,time_ms\n"},
     {FILE_AT(summary), "summary.csv", SW_STUDY_SUMMARY_HEADER},
     {FILE_AT(run_info), "run_info.txt", ""},
     {0, NULL, NULL},
@@ -110,12 +112,25 @@ void sw_bandwidth_report_get(struct sw_bandwidth_report *report, const struct sw
     fputc('\n', report->get);
 }
 
+void sw_bandwidth_report_shape(struct sw_bandwidth_report *report,
+                               const struct sw_bandwidth_shape *shape, const char *operation,
+                               uint32_t slot_bits, double load, uint32_t number,
+                               uint64_t operations, double seconds)
+{
+    fprintf(report->shapes,
+            "memory_bandwidth,slots_%" PRIu32 "_threads_%" PRIu32 ",%s,%" PRIu32 ",%g,%" PRIu64
+            ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%.6f\n",
+            shape->slots, shape->lanes, operation, slot_bits, load, operations, shape->slots,
+            shape->lanes, shape->keys, number, seconds * 1e3);
+}
+
 void sw_bandwidth_report_summary(struct sw_bandwidth_report *report,
                                  const struct sw_bandwidth_subject *subject, const char *metric,
                                  double value, const char *unit)
 {
     char text[SW_STUDY_SUBJECT_MAX];
     sw_study_subject(text, "memory_bandwidth", subject->library, subject->operation,
-                     SW_BANDWIDTH_SLOT_BITS, subject->load, 6, subject->batch);
+                     subject->slot_bits != 0 ? subject->slot_bits : SW_BANDWIDTH_SLOT_BITS,
+                     subject->load, 6, subject->batch);
     sw_study_summary(report->summary, text, metric, value, unit);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * report.h - the study's files: memcpy.csv, gather.csv, insert.csv, get.csv, summary.csv and
- * run_info.txt.
+ * report.h - the study's files: memcpy.csv, gather.csv, insert.csv, get.csv, shapes.csv,
+ * summary.csv and run_info.txt.
  */
 #ifndef SHERWOOD_BENCH_MEMORY_BANDWIDTH_REPORT_H
 #define SHERWOOD_BENCH_MEMORY_BANDWIDTH_REPORT_H
@@ -15,10 +15,11 @@
 #include "bench/study/span.h"
 
 struct sw_bandwidth_report {
-    FILE *memcpy; /* a row a repetition, of these four */
+    FILE *memcpy; /* a row a repetition, of these five */
     FILE *gather;
     FILE *insert;
     FILE *get;
+    FILE *shapes;
     FILE *summary;
     FILE *run_info;
 };
@@ -27,8 +28,9 @@ struct sw_bandwidth_report {
 struct sw_bandwidth_subject {
     const char *library;
     const char *operation;
-    double load;    /* F; 0: the field stays empty */
-    uint64_t batch; /* operations a batch; 0: the field stays empty */
+    uint32_t slot_bits; /* 0: those of the table */
+    double load;        /* F; 0: the field stays empty */
+    uint64_t batch;     /* operations a batch; 0: the field stays empty */
 };
 
 /* One repetition of insert or get. */
@@ -46,6 +48,13 @@ struct sw_bandwidth_rep {
     uint64_t misses;
     double copy_rate; /* bytes a second of the ceilings */
     double gather_rate;
+};
+
+/* A bucket and a tile of shapes.h. */
+struct sw_bandwidth_shape {
+    uint32_t slots; /* of a bucket */
+    uint32_t lanes; /* threads of a tile: they share a key */
+    uint32_t keys;  /* keys in flight for each tile, of a get */
 };
 
 /* Bytes of a bucket: what a probe reads. */
@@ -70,6 +79,10 @@ void sw_bandwidth_report_insert(struct sw_bandwidth_report *report,
                                 const struct sw_bandwidth_account *account);
 void sw_bandwidth_report_get(struct sw_bandwidth_report *report,
                              const struct sw_bandwidth_rep *rep);
+void sw_bandwidth_report_shape(struct sw_bandwidth_report *report,
+                               const struct sw_bandwidth_shape *shape, const char *operation,
+                               uint32_t slot_bits, double load, uint32_t number,
+                               uint64_t operations, double seconds);
 void sw_bandwidth_report_summary(struct sw_bandwidth_report *report,
                                  const struct sw_bandwidth_subject *subject, const char *metric,
                                  double value, const char *unit);

@@ -191,7 +191,7 @@ static void summarize(struct sw_bandwidth_study *study, const char *operation,
     const struct sw_bandwidth_ceilings *ceilings = study->ceilings;
     bool is_insert = strcmp(operation, "insert") == 0;
     enum sw_study_access ceiling = is_insert ? SW_STUDY_LOAD_CAS : SW_STUDY_GATHER_32;
-    struct sw_bandwidth_subject subject = {"sherwood", operation, last->load, last->batch};
+    struct sw_bandwidth_subject subject = {"sherwood", operation, 0, last->load, last->batch};
     double bytes = sw_study_median(rates->bytes, last->number);
     double operations = sw_study_median(rates->operations, last->number);
     double probes = (double)last->probes / (double)last->operations;
@@ -231,7 +231,7 @@ static void summarize(struct sw_bandwidth_study *study, const char *operation,
 static void summarize_account(struct sw_bandwidth_study *study, const struct sw_bandwidth_rep *last,
                               const struct sw_bandwidth_account *account, uint64_t unsettled)
 {
-    struct sw_bandwidth_subject subject = {"sherwood", "insert", last->load, last->batch};
+    struct sw_bandwidth_subject subject = {"sherwood", "insert", 0, last->load, last->batch};
     double slots = (double)(1ULL << study->options->capacity_log2);
     sw_bandwidth_report_summary(study->report, &subject, "load", (double)account->held / slots, "");
     sw_bandwidth_report_summary(study->report, &subject, "drops",
