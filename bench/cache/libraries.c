@@ -10,6 +10,7 @@ const struct sw_cachebench_library *const sw_cachebench_libraries[] = {
     &sw_cachebench_sherwood_throughput,
 #ifdef SW_PEER_HKV
     &sw_cachebench_hkv,
+    &sw_cachebench_hkv_host,
     &sw_cachebench_hkv_memory,
 #endif
     NULL,

@@ -12,7 +12,7 @@ set grid linecolor rgb grey linewidth 0.4 dashtype 3
 set title textcolor rgb grey noenhanced
 set key below center textcolor rgb grey
 set yrange [0:*]
-color(i) = word("#4a90d9 #3fa45b #e08a1e #d65a5a", (i - 1) % 4 + 1)
+color(i) = word("#4a90d9 #3fa45b #e08a1e #d65a5a #b565c9 #2aa5a5 #c8a000", (i - 1) % 7 + 1)
 
 # Columns: study,library,operation,slot_bits,F,batch,metric,value,unit. An operation ends with _dim and
 # the number of floats.

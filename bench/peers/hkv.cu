@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * hkv.cu - HierarchicalKV as a library of the cache study: one bucket a key (`hkv`, values in
- * device memory), and two (`hkv_memory`, which takes no other place for values than pinned host
- * memory).
+ * hkv.cu - HierarchicalKV as a library of the cache study: one bucket a key, with values in device
+ * memory (`hkv`) or in pinned host memory (`hkv_host`), and two (`hkv_memory`, which takes no other
+ * place for values than pinned host memory).
  */
 #include <merlin_hashtable.cuh>
 
@@ -149,7 +149,8 @@ template <int POLICY> class table : public under_test
     nv::merlin::HashTable<uint64_t, float, uint64_t, POLICY> hkv_;
 };
 
-HashTableOptions options_of(const struct sw_cachebench_wanted *wanted, TableMode mode)
+HashTableOptions options_of(const struct sw_cachebench_wanted *wanted, TableMode mode,
+                            bool values_on_host)
 {
     HashTableOptions options;
     uint64_t buckets = wanted->capacity / BUCKET_SLOTS;
@@ -159,10 +160,9 @@ HashTableOptions options_of(const struct sw_cachebench_wanted *wanted, TableMode
     options.max_bucket_size = BUCKET_SLOTS;
     options.device_id = wanted->device;
     options.table_mode = mode;
-    /* All values in device memory. The mode of two buckets a key is the exception: it accepts only
-     * 0. */
+    /* All values in one memory. The mode of two buckets a key accepts only 0. */
     options.max_hbm_for_vectors =
-        mode == TableMode::kMemory ? 0 : (buckets + 1) * BUCKET_SLOTS * wanted->dim * sizeof(float);
+        values_on_host ? 0 : (buckets + 1) * BUCKET_SLOTS * wanted->dim * sizeof(float);
     options.num_of_buckets_per_alloc = 1;
     while (options.num_of_buckets_per_alloc < BUCKETS_AN_ALLOCATION &&
            options.num_of_buckets_per_alloc * 2 <= buckets) {
@@ -171,11 +171,11 @@ HashTableOptions options_of(const struct sw_cachebench_wanted *wanted, TableMode
     return options;
 }
 
-void *hkv_open(const struct sw_cachebench_wanted *wanted, TableMode mode, char *reason,
-               size_t reason_size)
+void *hkv_open(const struct sw_cachebench_wanted *wanted, TableMode mode, bool values_on_host,
+               char *reason, size_t reason_size)
 {
     try {
-        HashTableOptions options = options_of(wanted, mode);
+        HashTableOptions options = options_of(wanted, mode, values_on_host);
         if (wanted->custom) {
             return static_cast<under_test *>(new table<EvictStrategy::kCustomized>(options));
         }
@@ -189,12 +189,17 @@ void *hkv_open(const struct sw_cachebench_wanted *wanted, TableMode mode, char *
 
 void *one_bucket_open(const struct sw_cachebench_wanted *wanted, char *reason, size_t reason_size)
 {
-    return hkv_open(wanted, TableMode::kThroughput, reason, reason_size);
+    return hkv_open(wanted, TableMode::kThroughput, false, reason, reason_size);
+}
+
+void *on_host_open(const struct sw_cachebench_wanted *wanted, char *reason, size_t reason_size)
+{
+    return hkv_open(wanted, TableMode::kThroughput, true, reason, reason_size);
 }
 
 void *two_buckets_open(const struct sw_cachebench_wanted *wanted, char *reason, size_t reason_size)
 {
-    return hkv_open(wanted, TableMode::kMemory, reason, reason_size);
+    return hkv_open(wanted, TableMode::kMemory, true, reason, reason_size);
 }
 
 /* Runs `work` and waits for the device. On false one line on stderr says what failed. */
@@ -264,6 +269,23 @@ extern "C" const struct sw_cachebench_library sw_cachebench_hkv = {
     false,
     false,
     one_bucket_open,
+    hkv_close,
+    hkv_clear,
+    hkv_size,
+    hkv_capacity,
+    hkv_call,
+};
+
+/* It shows the place of the values alone: `fill` and `retention` are enough. */
+extern "C" const struct sw_cachebench_library sw_cachebench_hkv_host = {
+    "hkv_host",
+    ABOUT ", TableMode::kThroughput, values in pinned host memory",
+    SW_CACHEBENCH_BIT(INSERT_OR_ASSIGN) | SW_CACHEBENCH_BIT(FIND),
+    true,
+    true,
+    true,
+    false,
+    on_host_open,
     hkv_close,
     hkv_clear,
     hkv_size,
