@@ -7,6 +7,7 @@ import inspect
 from text import ROOT, escaped, head, paragraphs
 
 PACKAGE = ROOT / "client" / "python" / "src" / "sherwood"
+ADAPTERS = ("torch", "torchrec")  # modules that the package itself does not import
 
 
 def definitions():
@@ -51,9 +52,11 @@ def page(_build):
     lines = head("Python: the package sherwood", "the docstrings of client/python/src/sherwood",
                  "[The client by task](../../../client/python/README.md) shows each call in use, and its examples run in CI. The\n"
                  "[tutorial](../tutorial.md) goes through one program. This page has every public name.")
-    torch = {node.name: node for node in ast.parse((PACKAGE / "torch.py").read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef)}
-    nodes |= torch
-    public |= {f"torch.{name}": name for name in torch}
+    for module in ADAPTERS:
+        own = {node.name: node for node in ast.parse((PACKAGE / f"{module}.py").read_text(encoding="utf-8")).body
+               if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not node.name.startswith("_")}
+        nodes |= own
+        public |= {f"{module}.{name}": name for name in own}
     for title, kind in (("Functions", ast.FunctionDef), ("Classes", ast.ClassDef)):
         lines += [f"## {title}", ""]
         for name, own in public.items():

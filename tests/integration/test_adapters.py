@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The adapters of the Python package for other libraries, on the interfaces of these libraries where they are installed."""
+
+import importlib.util
+import os
+import socket
+import subprocess
+import sys
+
+from harness import Skip, case, check, equal, main
+from package import LIB, daemon, np, raises, sherwood
+
+IDS = ("--backend", "cpu", "--key-bits", "64")
+
+
+def needs(*modules):
+    """Imports modules. Returns them."""
+    missing = [name for name in modules if importlib.util.find_spec(name.split(".", maxsplit=1)[0]) is None]
+    if missing:
+        raise Skip(f"not installed: {', '.join(missing)}")
+    return [importlib.import_module(name) for name in modules]
+
+
+@case
+def torchrec_rows():
+    """a managed collision module gives the rows of a model, in training and in eval, and lists the rows to initialize"""
+    torch, sparse = needs("torch", "torchrec.sparse.jagged_tensor")
+    from sherwood.torchrec import ManagedCollision  # pylint: disable=import-outside-toplevel
+
+    def features(*parts):
+        return {str(i): sparse.JaggedTensor(torch.tensor(part, dtype=torch.int64), lengths=torch.tensor([len(part)]))
+                for i, part in enumerate(parts)}
+
+    def values(got):
+        return [feature.values().tolist() for feature in got.values()]
+
+    with daemon(*IDS, "--ids", "9") as server, sherwood.connect(server.unix) as client:
+        users = ManagedCollision(client, 10)
+        rng, rows, most = np.random.default_rng(9), {}, 0
+        for step in range(60):
+            raw = [int(key) for key in rng.integers(-12, 13, 5)]
+            gone = list(rows)[:(5 if len(rows) > 4 or step % 4 == 3 else 0)]
+            client.delete_many(np.array(gone, np.int64))
+            rows = {key: row for key, row in rows.items() if key not in gone}
+            new = [key for key in dict.fromkeys(raw) if key not in rows]
+            for key in new:
+                rows[key] = min(set(range(10)) - set(rows.values()))
+            most = max(most, len(rows))
+            got = users.train()(features(raw[:2], raw[2:], []))
+            wanted = [rows[key] for key in raw]
+            equal(values(got), [wanted[:2], wanted[2:], []], f"step {step}")
+            equal([feature.lengths().tolist() for feature in got.values()], [[2], [3], [0]])
+            to_reset = users.evict()
+            equal([] if to_reset is None else sorted(to_reset.tolist()), sorted(rows[key] for key in new), f"new rows of step {step}")
+            equal(users.open_slots().item(), 9 - len(rows))
+            unknown = [*raw, 100]
+            equal(values(users.eval()(features(unknown))), [[rows.get(key, 9) for key in unknown]], "eval")
+        check(most >= 8, "the table was nearly full")
+        raises(sherwood.Full, "no id is free", users.train(), features(list(range(200, 215))))
+        users(features([*rows][:3]))
+        equal((users.evict(), users.output_size(), users.buckets(), users.input_size()), (None, 10, 1, 2**63 - 1))
+        state = users.state_dict()
+        users.load_state_dict(state)
+        client.delete_many(np.array([next(iter(rows))], np.int64))
+        raises(sherwood.Refused, "start the server from the snapshot", users.load_state_dict, state)
+        moved = ManagedCollision(client, 10, _first=5)
+        moved.load_state_dict(moved.state_dict())
+        raises(sherwood.Refused, "are no whole parts", moved.load_state_dict, {**state, "_extra_state": moved.get_extra_state()})
+        raises(sherwood.Refused, "give shard=", users.rebuild_with_output_id_range, (0, 5), [0, 5, 10])
+        client.flush()
+        raises(sherwood.Refused, "start the server with --ids 2", ManagedCollision(client, 3), features([1, 2, 3]))
+
+
+TORCHREC = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+import torch, torch.distributed as dist
+import sherwood
+from sherwood.torchrec import ManagedCollision
+from torchrec import EmbeddingCollection, EmbeddingConfig, KeyedJaggedTensor
+from torchrec.distributed.mc_embedding import ManagedCollisionEmbeddingCollectionSharder
+from torchrec.distributed.sharding_plan import construct_module_sharding_plan, row_wise
+from torchrec.distributed.types import ShardingEnv
+from torchrec.modules.mc_embedding_modules import ManagedCollisionEmbeddingCollection
+from torchrec.modules.mc_modules import ManagedCollisionCollection
+
+SIZE, rank, servers = 40, int(os.environ["RANK"]), sys.argv[2:]
+made = []
+
+def shard(first, size):
+    made.append((first, size))
+    return sherwood.connect(servers[first // size])
+
+configs = [EmbeddingConfig(num_embeddings=SIZE, embedding_dim=4, name="t", feature_names=["a", "b"],
+                           init_fn=lambda rows: torch.full_like(rows, 0.5))]
+users = ManagedCollision(sherwood.connect(servers[0]), SIZE, input_size=1000, shard=shard)
+module = ManagedCollisionEmbeddingCollection(EmbeddingCollection(tables=configs), ManagedCollisionCollection({"t": users}, configs),
+                                             return_remapped_features=True)
+dist.init_process_group("gloo")
+sharder = ManagedCollisionEmbeddingCollectionSharder()
+plan = construct_module_sharding_plan(module, per_param_sharding={"t": row_wise(compute_kernel="fused")}, local_size=2, world_size=2,
+                                      device_type="cpu", sharder=sharder)
+module = sharder.shard(module, plan, env=ShardingEnv.from_process_group(dist.group.WORLD), device=torch.device("cpu"))
+assert made == [(rank * 20, 20)], made
+
+def run(values, lengths=(1, 1, 2, 0)):
+    rows, raw = module(KeyedJaggedTensor(keys=["a", "b"], values=torch.tensor(values), lengths=torch.tensor(lengths)))
+    return rows["a"].values(), rows["b"].values(), raw.wait().values().tolist()
+
+# The ranks have different features; raw ids below 500 belong to the first one.
+mine = [3, 900, 900, 7] if rank == 0 else [900, 3, 499, 500]
+a, b, remapped = run(mine)
+wanted = {3: 0, 7: 1, 499: 2, 900: 20, 500: 21}
+assert [wanted[key] for key in mine] == remapped, remapped
+assert torch.equal(torch.cat((a, b)), torch.full((4, 4), 0.5)), "new rows are initialized"
+(a.sum() + b.sum()).backward()
+trained = torch.cat(run(mine)[:2])
+assert (trained < 0.5).all(), "the rows were trained"
+dist.barrier()
+if rank == 0:  # the row of another raw id begins anew
+    sherwood.connect(servers[0]).delete_many([3])
+dist.barrier()
+a, b, remapped = run([8, 900, 900, 8])
+assert remapped == [0, 20, 20, 0] and torch.equal(a[0], torch.full((4,), 0.5)) and (a[1] < 0.5).all(), (remapped, a)
+module.eval()
+assert run([12, 999, 8, 7])[2] == [19, 39, 0, 1], "unknown raw ids have the last row of their rank"
+print("done")
+"""
+
+
+@case
+def torchrec_sharded():
+    """TorchRec trains a sharded embedding on two ranks with rows of two servers, and initializes the rows of new raw ids"""
+    needs("torch", "torchrec", "fbgemm_gpu")
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = str(probe.getsockname()[1])
+    with daemon(*IDS, "--ids", "19") as first, daemon(*IDS, "--ids", "19") as second:
+        ranks = [subprocess.Popen([sys.executable, "-c", TORCHREC, str(LIB), first.unix, second.unix], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, env={
+                                      **os.environ, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2",
+                                      "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}) for rank in range(2)]
+        for process in ranks:
+            said, errors = process.communicate(timeout=300)
+            equal((process.returncode, said.strip()), (0, "done"), errors[-3000:])
+
+
+if __name__ == "__main__":
+    main()
