@@ -5,6 +5,7 @@
  */
 #include <criterion/criterion.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #include "table/device.h"
 #include "tests/support/io_memory.h"
@@ -24,6 +25,9 @@ TestSuite(shared_reads, .timeout = 120);
 #define OTHERS_MAX 4096U /* other keys of a table, which has room for more */
 #define READ_KEYS 2048U  /* keys of a batch of reads: each of those several times */
 #define ROUNDS 32U
+/* A writer waits for the readers after this number of batches a round. Under a checker a launch
+ * takes so long that the writers would delay the reads for minutes. */
+#define WRITES_A_ROUND 64U
 
 /* A table whose keys 0 to VERSION_KEYS - 1 all have one value, the number of the last batch of
  * SETs. A batch of reads thus finds one value, of a batch that was not done before the read began,
@@ -40,6 +44,7 @@ struct versions {
     struct versioned tables[READ_TABLES + READERS]; /* then one that each reader makes and drops */
     struct sw_device *device;
     _Atomic uint32_t readers; /* that still read */
+    _Atomic uint32_t rounds;  /* that readers have ended */
 };
 
 struct version_thread {
@@ -115,7 +120,10 @@ static void *write_versions(struct version_thread *me)
     struct io_memory io = {.table = me->all->tables[0].table};
     (void)io_array(&io, READ_KEYS * sizeof(uint64_t));
     (void)io_array(&io, READ_KEYS * sizeof(uint64_t));
-    while (me->all->readers > 0 && me->errors == 0) {
+    for (uint32_t writes = 0; me->all->readers > 0 && me->errors == 0; writes++) {
+        while (writes > (me->all->rounds + 1) * WRITES_A_ROUND && me->all->readers > 0) {
+            usleep(100);
+        }
         const uint32_t table =
             WRITERS * (uint32_t)random_below(&random, READ_TABLES / WRITERS) + me->number % WRITERS;
         write_version(me, &me->all->tables[table], &io, &random);
@@ -217,6 +225,7 @@ static void *read_versions(struct version_thread *me)
         } else {
             read_versions_once(me, reads, tables, READ_TABLES, &random);
         }
+        me->all->rounds++;
     }
     me->all->readers--;
     for (uint32_t t = 0; t < READ_TABLES; t++) {
