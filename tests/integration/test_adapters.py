@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: MIT
 """The adapters of the Python package for other libraries, on the interfaces of these libraries where they are installed."""
 
+import hashlib
 import importlib.util
 import os
+import re
 import socket
 import subprocess
 import sys
+import textwrap
+import types
 
-from harness import Skip, case, check, equal, main
+from harness import ROOT, Skip, case, check, equal, main
 from package import LIB, daemon, np, raises, sherwood
 
 IDS = ("--backend", "cpu", "--key-bits", "64")
@@ -143,6 +147,72 @@ def torchrec_sharded():
         for process in ranks:
             said, errors = process.communicate(timeout=300)
             equal((process.returncode, said.strip()), (0, "done"), errors[-3000:])
+
+
+def data_juicer():
+    """Returns a deduplicator of data-juicer. If data-juicer is not installed: a class with as much of its interface as the adapter uses."""
+    if importlib.util.find_spec("data_juicer") is not None:
+        return importlib.import_module("data_juicer.ops.deduplicator.ray_document_deduplicator").RayDocumentDeduplicator
+    constant = types.ModuleType("data_juicer.utils.constant")
+    constant.HashKeys = types.SimpleNamespace(is_unique="__dj__is_unique")
+    sys.modules.update({"data_juicer": types.ModuleType("data_juicer"), "data_juicer.utils": types.ModuleType("data_juicer.utils"),
+                        "data_juicer.utils.constant": constant})
+
+    class Deduplicator:
+        _batched_op = False
+
+        def __init__(self, lowercase=False):
+            self.lowercase = lowercase
+            self.compute_stats, self.process = self.compute_stats_batched, self.process_batched
+
+        def calculate_hash(self, sample, _context=False):
+            text = sample["text"].lower() if self.lowercase else sample["text"]
+            return hashlib.md5(text.encode()).hexdigest() if text else "EMPTY"
+
+        def is_batched_op(self):
+            return self._batched_op
+
+    return Deduplicator
+
+
+@case
+def data_juicer_operator():
+    """an operator of data-juicer finds duplicates by a call a batch, within a batch and of earlier batches and operators"""
+    kind = data_juicer()
+    from sherwood import datajuicer  # pylint: disable=import-outside-toplevel
+    with daemon("--backend", "cpu", "--value-type", "none") as server:
+        operator = datajuicer.deduplicator(kind, server.unix, lowercase=True)
+        check(operator.is_batched_op(), "the operator takes batches")
+        rng, seen, texts = np.random.default_rng(3), set(), []
+        for _ in range(10):
+            texts = ["" if number == 5 else f"Text {number}" for number in rng.integers(0, 300, 100)]
+            wanted = []
+            for text in texts:
+                wanted.append(text not in seen)
+                seen.add(text)
+            calls = server.metrics()["sherwood_frames_processed_total"]
+            got = operator.compute_stats({"text": [text if i % 2 else text.upper() for i, text in enumerate(texts)], "n": [*range(100)]})
+            equal((operator.process(got), got["n"]), (wanted, [*range(100)]))
+            equal(server.metrics()["sherwood_frames_processed_total"], calls + 1, "one call for the batch")
+        equal(operator.process(operator.compute_stats({"text": [], "n": []})), [], "no samples")
+        other = datajuicer.deduplicator(kind, server.unix, {"timeout": 5.0}, lowercase=False)
+        equal(other.process(other.compute_stats({"text": [texts[0].lower(), "Text 1"]})), [False, True], "an operator on another machine")
+        equal([operator.backend.is_unique("x"), operator.backend.is_unique("x")], [True, False])
+        equal(len(operator.backend.client), len(seen) + 2)
+
+
+@case
+def frames():
+    """the recipe of deploy/docs/sets.md for pandas keeps the first of equal texts, over several frames"""
+    needs("pandas")
+    text = (ROOT / "deploy" / "docs" / "sets.md").read_text(encoding="utf-8")
+    recipe = re.search(r"\n\n((?:    .*\n)+)", text[text.index("pandas has"):]).group(1)
+    with daemon("--backend", "cpu", "--value-type", "none") as server, sherwood.connect(server.unix) as client:
+        names = {"c": client, "pandas": importlib.import_module("pandas")}
+        exec(textwrap.dedent(recipe), names)  # pylint: disable=exec-used
+        kept = [names["keep_new_rows"](names["pandas"].DataFrame({"text": texts, "n": [*range(len(texts))]}))
+                for texts in (["a", "b", "a"], ["b", "c"])]
+        equal([frame["n"].tolist() for frame in kept], [[0, 1], [1]])
 
 
 if __name__ == "__main__":
