@@ -38,7 +38,8 @@ struct sw_body_layout sw_bulk_reply_layout(const struct sw_request *request)
     return sw_reply_layout(&reply, request->operation);
 }
 
-uint64_t sw_bulk_results_bytes(const struct sw_request *request)
+/* Returns the bytes of the values before and of the found bits, if the log gets them. */
+static uint64_t results_bytes(const struct sw_request *request)
 {
     return sw_request_logs_results(request)
                ? sw_frame_align((uint64_t)request->count * request->value_bytes) +
@@ -67,7 +68,7 @@ static uint64_t scratch_bytes(const struct sw_table_shape *shape, const struct s
     if (sw_bulk_is_set_keepttl(shape, request)) {
         return sw_bulk_keepttl_bytes(shape, request);
     }
-    return sw_bulk_results_bytes(request);
+    return results_bytes(request);
 }
 
 uint64_t sw_bulk_reply_bytes(const struct sw_bulk_table *table, const struct sw_request *request)

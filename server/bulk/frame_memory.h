@@ -31,9 +31,6 @@ static inline void sw_bulk_clear_padding(uint8_t *body, struct sw_body_layout la
     }
 }
 
-/* Returns the bytes of the values before and of the found bits of a request whose results the log
- * gets; 0 for other requests. */
-uint64_t sw_bulk_results_bytes(const struct sw_request *request);
 /* Returns the bytes of this body, and those that the request needs beside the two bodies. */
 uint64_t sw_bulk_reply_bytes(const struct sw_bulk_table *table, const struct sw_request *request);
 

@@ -55,9 +55,10 @@ struct sw_bulk_frame {
     /* The arrays of the request: in `memory`, or in these regions; NULL: it has no such array. */
     void *arrays[SW_RING_ARRAYS];
     struct sw_region *regions[SW_RING_ARRAYS];
-    /* The values before and the found bits of a request of a ring, in `memory`, where the log gets
-     * them: a client may change what lies in a region. NULL: the batch writes to the regions. */
-    uint8_t *results;
+    uint64_t offsets[SW_RING_ARRAYS]; /* of the arrays in these regions */
+    /* A request of a ring whose arrays all lie in `memory`, as those of a frame. Its results are
+     * copied to the regions at the end. */
+    bool is_copied;
     struct sw_memory_copies *copies; /* region_copies.h; NULL: there are no copies */
     void (*copied)(struct sw_bulk_frame *frame, int status);
     uint8_t *memory; /* in the arena; NULL: neither the request nor the reply has a body */

@@ -5,6 +5,25 @@
 #include "server/bulk/region_copies.h"
 
 #include "server/bulk/bulk.h"
+#include "server/region/memory.h"
+
+void sw_bulk_begin_use(const struct sw_bulk_frame *frame)
+{
+    for (int i = 0; i < SW_RING_ARRAYS; i++) {
+        if (frame->regions[i] != NULL) {
+            sw_region_use(frame->regions[i]);
+        }
+    }
+}
+
+void sw_bulk_end_use(const struct sw_bulk_frame *frame)
+{
+    for (int i = 0; i < SW_RING_ARRAYS; i++) {
+        if (frame->regions[i] != NULL) {
+            sw_region_unuse(frame->regions[i]);
+        }
+    }
+}
 
 int sw_bulk_copy(struct sw_bulk_frame *frame, const struct sw_memory_copy *list, uint32_t count,
                  void (*copied)(struct sw_bulk_frame *frame, int status))

@@ -14,6 +14,9 @@
 #include "server/bulk/frame_pool.h"
 #include "table/imported_memory.h"
 
+/* Count the frame as a user of its regions, and end that. */
+void sw_bulk_begin_use(const struct sw_bulk_frame *frame);
+void sw_bulk_end_use(const struct sw_bulk_frame *frame);
 /* Begins copies of the arrays of a frame, at most one for each array. SW_OK: they are done.
  * SW_PENDING: the loop calls `copied` with their status when they are. After SW_E_NOMEM
  * or SW_E_DEVICE nothing is copied any more. */

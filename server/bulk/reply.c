@@ -26,7 +26,6 @@ void sw_bulk_reply(struct sw_bulk_frame *frame, const struct sw_reply *reply,
 {
     struct sw_conn *conn = frame->conn;
     struct sw_loop_counters *counters = frame->bulk->net->counters;
-    bool data = sw_operation_is_data(frame->request.operation);
     SW_COUNT(counters, frames_processed, 1);
     SW_COUNT(counters, frame_operations[frame->request.operation % SW_OPERATION_NUMBERS], 1);
     SW_COUNT(counters, frame_errors, reply->status != SW_REPLY_OK);
@@ -35,9 +34,9 @@ void sw_bulk_reply(struct sw_bulk_frame *frame, const struct sw_reply *reply,
     }
     if (frame->ring != NULL) { /* the arrays are where the client wants them */
         sw_bulk_complete(frame, reply);
-        sw_conn_request_done(conn, data);
         return;
     }
+    const bool data = sw_operation_is_data(frame->request.operation);
     uint64_t body_bytes = 0;
     assert(count <= SW_BULK_ARRAYS_MAX && (count == 0 || frame->memory != NULL));
     for (unsigned i = 0; i < count; i++) {

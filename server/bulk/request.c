@@ -32,9 +32,9 @@
 /* Submits the frame's batch, behind the earlier batches of its connection. */
 static void launch(struct sw_bulk_frame *frame)
 {
-    frame->flight.is_shared = frame->ring != NULL; /* its arrays lie in regions */
-    frame->flight.hides_results = frame->flight.is_shared && frame->results == NULL &&
-                                  sw_request_logs_results(&frame->request);
+    frame->flight.is_shared = frame->ring != NULL && !frame->is_copied; /* it uses regions */
+    frame->flight.hides_results =
+        frame->flight.is_shared && sw_request_logs_results(&frame->request);
     sw_batches_start(frame->table->batches, &frame->flight, (uint32_t)frame->conn->peer.id);
 }
 
@@ -104,8 +104,8 @@ static void *wanted(const struct sw_bulk_frame *frame, bool is, uint64_t offset)
     return is ? frame->reply + offset : NULL;
 }
 
-/* Sets the arrays of a request that came as a frame. They lie in its body and in the body of the
- * reply. */
+/* Sets the arrays of a request that came as a frame, or was copied as one. They lie in its body and
+ * in the body of the reply. */
 static void place_arrays(struct sw_bulk_frame *frame)
 {
     const struct sw_request *request = &frame->request;
@@ -161,10 +161,6 @@ static uint64_t *found_of(const struct sw_bulk_frame *frame)
 {
     const struct sw_region *region = frame->regions[SW_RING_FOUND];
     void *found = frame->arrays[SW_RING_FOUND];
-    if (frame->results != NULL) {
-        const uint64_t values = (uint64_t)frame->request.count * frame->request.value_bytes;
-        return (uint64_t *)(void *)(frame->results + sw_frame_align(values));
-    }
     return frame->request.found_bytes && region != NULL && region->mapping == NULL
                ? sw_found_as_bytes(found)
                : found;
@@ -184,7 +180,7 @@ struct sw_batch sw_bulk_batch_of(const struct sw_bulk_frame *frame)
         .values = arrays[SW_RING_OPERANDS],
         .wide_operands = sw_request_is_wide(request),
         .scores = arrays[SW_RING_SCORES],
-        .previous = frame->results != NULL ? frame->results : arrays[SW_RING_VALUES],
+        .previous = arrays[SW_RING_VALUES],
         .found = found_of(frame),
         .not_admitted = arrays[SW_RING_NOT_ADMITTED],
         .scores_out = arrays[SW_RING_SCORES_OUT],
@@ -440,7 +436,7 @@ static void start(struct sw_bulk_frame *frame)
     if (!sw_bulk_enter_table(frame)) {
         return;
     }
-    if (frame->ring == NULL) {
+    if (frame->ring == NULL || frame->is_copied) {
         place_arrays(frame);
     }
     reply.status =

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * ring_copies.c - reserves memory of the arena for the inputs of a record, and copies them.
+ * ring_copies.c - reserves memory of the arena for the arrays of a record, and copies the inputs
+ * into it.
  */
 #include "server/bulk/ring_copies.h"
-
-#include <stdio.h>
 
 #include "server/bulk/bulk.h"
 #include "server/bulk/frame_memory.h"
@@ -12,8 +11,17 @@
 #include "server/bulk/request.h"
 #include "server/bulk/shared_memory.h"
 
+/* --- what is copied --------------------------------------------------------------------------- */
+
+bool sw_ring_copies_all(const struct sw_bulk_table *table, const struct sw_request *request)
+{
+    const struct sw_batches *batches = table->batches;
+    return sw_operation_is_data(request->operation) && sw_request_logs_results(request) &&
+           sw_batches_are_followed(batches);
+}
+
 /* Must the server copy keys and operands, so that the client cannot change them? */
-static bool needs_copies(const struct sw_bulk_frame *frame)
+static bool copies_inputs(const struct sw_bulk_frame *frame)
 {
     const struct sw_batches *batches = frame->table->batches;
     uint32_t operation = frame->request.operation;
@@ -26,46 +34,22 @@ static bool needs_copies(const struct sw_bulk_frame *frame)
            (batches->shape.value_format == SW_VALUE_STRING && sw_operation_has_operands(operation));
 }
 
-/* Does the log get what the table replies? Then it must not lie where the client can change it. */
-static bool logs_results(const struct sw_bulk_frame *frame)
+/* An input, and its offset in the body of the request. */
+struct part {
+    enum sw_ring_array array;
+    uint64_t offset;
+};
+#define INPUTS 3
+
+static void find_inputs(const struct sw_request *request, struct part parts[INPUTS])
 {
-    return sw_request_logs_results(&frame->request) &&
-           sw_batches_are_followed(frame->table->batches);
+    const struct sw_body_layout body = sw_request_layout(request);
+    parts[0] = (struct part){SW_RING_KEYS, body.first};
+    parts[1] = (struct part){SW_RING_OPERANDS, body.second};
+    parts[2] = (struct part){SW_RING_SCORES, body.scores};
 }
 
-/* Returns whether the server itself can copy results to the regions of the client. */
-static bool can_copy_results(const struct sw_bulk_frame *frame)
-{
-    const struct sw_region *values = frame->regions[SW_RING_VALUES];
-    const struct sw_region *found = frame->regions[SW_RING_FOUND];
-    return (values == NULL || values->mapping != NULL) && (found == NULL || found->mapping != NULL);
-}
-
-enum sw_reply_status sw_ring_check_copies(const struct sw_bulk_frame *frame, char *message,
-                                          size_t message_bytes)
-{
-    if (!sw_operation_is_data(frame->request.operation) || !logs_results(frame) ||
-        can_copy_results(frame)) {
-        return SW_REPLY_OK;
-    }
-    snprintf(message, message_bytes,
-             "%s cannot reply to device memory beside a log or replicas: use a region in host "
-             "memory",
-             sw_operation_name(frame->request.operation));
-    return SW_REPLY_BAD_REQUEST;
-}
-
-static const enum sw_ring_array inputs[] = {SW_RING_KEYS, SW_RING_OPERANDS, SW_RING_SCORES};
-#define INPUTS (sizeof(inputs) / sizeof(inputs[0]))
-
-static uint64_t inputs_bytes(const struct sw_ring_extent *extents)
-{
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < INPUTS; i++) {
-        bytes += sw_frame_align(extents[inputs[i]].bytes);
-    }
-    return bytes;
-}
+/* --- the copies ------------------------------------------------------------------------------- */
 
 /* Reserves memory of the arena. If it has no room now, stalls the connection and returns false. */
 static bool reserve(struct sw_bulk_frame *frame, uint64_t bytes)
@@ -84,11 +68,7 @@ static void on_copied(struct sw_bulk_frame *frame, int status)
 {
     struct sw_conn *conn = frame->conn;
     frame->ring->copied = status;
-    for (size_t i = 0; i < INPUTS; i++) {
-        if (frame->regions[inputs[i]] != NULL) {
-            sw_region_unuse(frame->regions[inputs[i]]);
-        }
-    }
+    sw_bulk_end_use(frame);
     conn->net->retry |= conn->stall == SW_STALL_COPIES;
 }
 
@@ -96,19 +76,16 @@ static void on_copied(struct sw_bulk_frame *frame, int status)
 static int begin_copies(struct sw_bulk_frame *frame, const struct sw_ring_extent *extents)
 {
     struct sw_memory_copy list[INPUTS];
+    struct part parts[INPUTS];
     uint32_t count = 0;
-    uint8_t *to = frame->memory;
-    for (size_t i = 0; i < INPUTS; i++) {
-        const enum sw_ring_array array = inputs[i];
-        const struct sw_region *region = frame->regions[array];
+    find_inputs(&frame->request, parts);
+    for (int i = 0; i < INPUTS; i++) {
+        const enum sw_ring_array array = parts[i].array;
         if (extents[array].bytes > 0) {
-            const uint8_t *first = region->memory.address;
-            const uint64_t offset = (uint64_t)((const uint8_t *)frame->arrays[array] - first);
-            list[count++] = (struct sw_memory_copy){.memory = &region->memory,
-                                                    .offset = offset,
+            list[count++] = (struct sw_memory_copy){.memory = &frame->regions[array]->memory,
+                                                    .offset = frame->offsets[array],
                                                     .bytes = extents[array].bytes,
-                                                    .io = to};
-            to += sw_frame_align(extents[array].bytes);
+                                                    .io = frame->memory + parts[i].offset};
         }
     }
     SW_COUNT(frame->bulk->net->counters, ring_copies, 1);
@@ -122,11 +99,7 @@ static void wait_for_copies(struct sw_bulk_frame *frame, const struct sw_submiss
     shared->record = *record;
     shared->inputs = frame;
     shared->copied = SW_PENDING;
-    for (size_t i = 0; i < INPUTS; i++) {
-        if (frame->regions[inputs[i]] != NULL) {
-            sw_region_use(frame->regions[inputs[i]]);
-        }
-    }
+    sw_bulk_begin_use(frame);
     sw_conn_stall(frame->conn, SW_STALL_COPIES);
 }
 
@@ -136,7 +109,7 @@ static bool take_copies(struct sw_bulk_frame *frame, uint64_t bytes)
 {
     struct sw_bulk_frame *from = frame->ring->inputs;
     if (from == NULL || from->table != frame->table || from->table_id != frame->table_id ||
-        from->memory_bytes != bytes) {
+        from->memory_bytes != bytes || from->is_copied != frame->is_copied) {
         sw_ring_drop_inputs(frame->ring);
         return false;
     }
@@ -146,34 +119,34 @@ static bool take_copies(struct sw_bulk_frame *frame, uint64_t bytes)
     return true;
 }
 
-/* Places the inputs in the frame's memory, and the results behind them if the log gets them. */
-static void place_inputs(struct sw_bulk_frame *frame, const struct sw_ring_extent *extents,
-                         bool logs)
+/* Places the inputs in the frame's memory, and the body of the reply behind them. */
+static void place_copies(struct sw_bulk_frame *frame, uint64_t body_bytes)
 {
-    uint8_t *at = frame->memory;
-    for (size_t i = 0; i < INPUTS; i++) {
-        if (extents[inputs[i]].bytes > 0) {
-            frame->arrays[inputs[i]] = at;
-            at += sw_frame_align(extents[inputs[i]].bytes);
+    struct part parts[INPUTS];
+    find_inputs(&frame->request, parts);
+    for (int i = 0; i < INPUTS; i++) {
+        if (frame->arrays[parts[i].array] != NULL) {
+            frame->arrays[parts[i].array] = frame->memory + parts[i].offset;
         }
     }
-    frame->results = logs ? at : NULL;
+    if (frame->is_copied) {
+        frame->reply_layout = sw_bulk_reply_layout(&frame->request);
+        frame->reply = frame->memory + body_bytes;
+    }
 }
 
 int sw_ring_copy_inputs(struct sw_bulk_frame *frame, const struct sw_submission *record,
                         const struct sw_ring_extent *extents)
 {
-    const struct sw_bulk_shared *shared = frame->ring;
-    if (!needs_copies(frame)) {
+    if (!frame->is_copied && !copies_inputs(frame)) {
         return SW_OK;
     }
-    /* a replica may connect at any time, so this is asked once */
-    const bool logs = logs_results(frame);
+    const uint64_t body = sw_request_layout(&frame->request).bytes;
     const uint64_t bytes =
-        inputs_bytes(extents) + (logs ? sw_bulk_results_bytes(&frame->request) : 0);
+        body + (frame->is_copied ? sw_bulk_reply_bytes(frame->table, &frame->request) : 0);
     int status = SW_OK;
     if (take_copies(frame, bytes)) {
-        status = shared->copied;
+        status = frame->ring->copied;
     } else if (!reserve(frame, bytes)) {
         sw_bulk_frame_put(frame);
         return SW_PENDING;
@@ -184,7 +157,7 @@ int sw_ring_copy_inputs(struct sw_bulk_frame *frame, const struct sw_submission 
             return SW_PENDING;
         }
     }
-    place_inputs(frame, extents, logs);
+    place_copies(frame, body);
     return status;
 }
 

@@ -14,7 +14,9 @@
 
 #include "server/bulk/admit.h"
 #include "server/bulk/bulk.h"
+#include "server/bulk/frame_memory.h"
 #include "server/bulk/output.h"
+#include "server/bulk/region_copies.h"
 #include "server/bulk/reply.h"
 #include "server/bulk/request.h"
 #include "server/bulk/ring_copies.h"
@@ -70,20 +72,12 @@ static bool place(struct sw_bulk_frame *frame, const struct sw_submission *submi
             return false;
         }
         frame->regions[i] = region;
+        frame->offsets[i] = offset;
     }
     return true;
 }
 
 /* --- taking ----------------------------------------------------------------------------------- */
-
-static void count_users(const struct sw_bulk_frame *frame)
-{
-    for (int i = 0; i < SW_RING_ARRAYS; i++) {
-        if (frame->regions[i] != NULL) {
-            sw_region_use(frame->regions[i]);
-        }
-    }
-}
 
 /* Replies with a refusal to a record that was taken; no region is used. */
 static void refuse_ring_frame(struct sw_bulk_frame *frame, enum sw_reply_status status,
@@ -142,22 +136,22 @@ static bool begin_ring_frame(struct sw_bulk_shared *shared, const struct sw_subm
     frame->table = target.table;
     frame->table_id = target.id;
     frame->view = bulk->net->tables.number;
+    frame->is_copied = target.table != NULL && sw_ring_copies_all(target.table, &request);
     sw_submission_extents(&request, extents);
     enum sw_reply_status status = SW_REPLY_BAD_REQUEST;
     if (wrong != NULL) {
         snprintf(message, sizeof(message), "%s", wrong);
     } else {
+        const uint64_t reply_bytes =
+            frame->is_copied ? sw_bulk_reply_bytes(target.table, &request) : 0;
         const struct sw_bulk_candidate candidate = {.request = &request,
                                                     .target = &target,
-                                                    .body_bytes =
-                                                        sw_request_layout(&request).bytes};
+                                                    .body_bytes = sw_request_layout(&request).bytes,
+                                                    .reply_bytes = reply_bytes};
         status = sw_bulk_admit(conn, &candidate, message, sizeof(message), &closes);
     }
     if (status == SW_REPLY_OK && !place(frame, submission, extents, message, sizeof(message))) {
         status = SW_REPLY_BAD_REQUEST;
-    }
-    if (status == SW_REPLY_OK) {
-        status = sw_ring_check_copies(frame, message, sizeof(message));
     }
     const int copied =
         status == SW_REPLY_OK ? sw_ring_copy_inputs(frame, submission, extents) : SW_OK;
@@ -174,7 +168,7 @@ static bool begin_ring_frame(struct sw_bulk_shared *shared, const struct sw_subm
     if (status != SW_REPLY_OK) {
         refuse_ring_frame(frame, status, message);
     } else {
-        count_users(frame);
+        sw_bulk_begin_use(frame);
         sw_bulk_start(frame);
     }
     if (closes) {
