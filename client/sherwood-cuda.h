@@ -77,7 +77,7 @@ int sherwood_cuda_device(const struct sherwood_cuda *cuda);
 const char *sherwood_cuda_error(void);
 
 /* Does what sherwood_run does, with arrays on the device, and waits on the host. These operations
- * end with SHERWOOD_E_INVALID: EXPIRE and its kinds, PERSIST, TTL, OR and the others on bits, CAS,
+ * end with SHERWOOD_E_INVALID: EXPIRE and its kinds, PERSIST, TTL, CAS,
  * parts of rows, operations on strings, INCREMENT_F32 and the like. Copy their arrays to the host
  * and call sherwood_run. The manual page libsherwood-cuda(3) lists them. Keys and values must be in
  * memory when the call begins: synchronise their stream before. When it returns, every stream sees

@@ -121,7 +121,7 @@ const char *sw_submission_decode(const struct sw_submission *submission, uint32_
                "ring: send them by the socket";
     }
     if (sw_operation_is_data(operation) && !sw_operation_takes_device(operation)) {
-        return "EXPIRE, PERSIST, TTL, bit operations, CAS, ranges and operations on strings cannot "
+        return "EXPIRE, PERSIST, TTL, CAS, ranges and operations on strings cannot "
                "use the ring: send them by the socket";
     }
     if (!sw_operation_is_known(operation)) {

@@ -92,13 +92,13 @@
     X(DELETE, 10, 9, DELETE, ALWAYS, OWN, ANY, NO_USE, NO_TIMES, DEVICE, SAME, "del", \
       "remove")
 #define SW_EXTRA_OPERATION_MAP(X) \
-    X(OR, 64, 33, OR, ALWAYS, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "or", \
+    X(OR, 64, 33, OR, ALWAYS, OWN, PLAIN, NO_USE, NO_TIMES, DEVICE, SAME, "or", \
       "set the operand's bits; an absent key counts as 0, and is inserted") \
-    X(XOR, 65, 34, XOR, ALWAYS, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "xor", \
+    X(XOR, 65, 34, XOR, ALWAYS, OWN, PLAIN, NO_USE, NO_TIMES, DEVICE, SAME, "xor", \
       "toggle the operand's bits; an absent key counts as 0, and is inserted") \
-    X(AND, 66, 35, AND, PRESENT, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "and", \
+    X(AND, 66, 35, AND, PRESENT, OWN, PLAIN, NO_USE, NO_TIMES, DEVICE, SAME, "and", \
       "keep only the operand's bits; an absent key stays absent") \
-    X(ANDNOT, 67, 36, ANDNOT, PRESENT, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "andnot", \
+    X(ANDNOT, 67, 36, ANDNOT, PRESENT, OWN, PLAIN, NO_USE, NO_TIMES, DEVICE, SAME, "andnot", \
       "clear the operand's bits; an absent key stays absent") \
     X(MUL, 73, 37, MULTIPLY, FITS, OWN, INTEGERS, USE, NO_TIMES, DEVICE, SAME, "mul", \
       "multiply a present key; one whose value would overflow keeps its value")

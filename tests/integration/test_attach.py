@@ -17,8 +17,11 @@ from package import daemon, np, raises, sherwood
 
 # enum sherwood_operation
 ONLY_FOR_HOST = {"EXPIRE": 25, "EXPIRE_NONE": 26, "EXPIRE_SOME": 27, "EXPIRE_LATER": 28, "EXPIRE_EARLIER": 29,
-                 "EXPIRE_SHORTEN": 30, "OR": 64, "XOR": 65, "AND": 66, "ANDNOT": 67, "CAS": 68, "SETRANGE": 69,
+                 "EXPIRE_SHORTEN": 30, "CAS": 68, "SETRANGE": 69,
                  "GETRANGE": 70, "PERSIST": 71, "TTL": 72}
+# OR, XOR, AND, ANDNOT
+BITS = ((64, lambda old, new: old | new), (65, lambda old, new: old ^ new), (66, lambda old, new: old & new),
+        (67, lambda old, new: old & ~new))
 
 
 def refused(library, address):
@@ -164,6 +167,28 @@ def found_bytes():
                     setattr(call, name, value)
                 equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), E_INVALID)
                 check(words in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
+            own.close()
+
+
+@case
+def bits():
+    """OR, XOR, AND and ANDNOT of arrays in device memory, of integers and of rows, give what a model gives"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    for flags, words in (((), 1), (("--value-bytes", "16"), 2)):
+        with daemon(*SMALL, "--key-bits", "64", *flags, program=EMULATED) as server:
+            own, model = Attached(library, driver, server, -1), {}
+            for number, (operation, apply) in enumerate(BITS * 2):
+                count, rng = 90, np.random.default_rng(number)
+                keys, operands = rng.integers(0, 60, count, np.uint64), rng.integers(0, 2**63, (count, words), np.uint64)
+                own.words[:count], own.words[256:256 + count * words] = keys, operands.reshape(-1)
+                status = library.sherwood_cuda_run(own.pointer, operation, *map(ctypes.c_void_p, (own.at, own.at + 2048)),
+                                                   ctypes.c_size_t(count), *map(ctypes.c_void_p, (own.at + 4096, own.at + 6144)))
+                before, found = own.words[512:512 + count * words].reshape(count, words), own.words[768:770]
+                equal(status, 0, library.sherwood_cuda_error())
+                for i, key in enumerate(keys.tolist()):
+                    equal((before[i].tolist(), int(found[i // 64]) >> i % 64 & 1), (list(model.get(key, [0] * words)), key in model))
+                    if key in model or number % 4 < 2:  # OR and XOR insert
+                        model[key] = [apply(old, new) for old, new in zip(model.get(key, [0] * words), operands[i].tolist())]
             own.close()
 
 
