@@ -7,7 +7,7 @@ import inspect
 from text import ROOT, escaped, head, paragraphs
 
 PACKAGE = ROOT / "client" / "python" / "src" / "sherwood"
-ADAPTERS = ("torch", "torchrec", "datajuicer")  # modules that the package itself does not import
+ADAPTERS = ("torch", "torchrec", "dynamicemb", "datajuicer")  # modules that the package itself does not import
 
 
 def definitions():

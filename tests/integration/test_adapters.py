@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The adapters of the Python package for other libraries, on the interfaces of these libraries where they are installed."""
 
+import abc
+import enum
 import hashlib
 import importlib.util
 import os
@@ -9,6 +11,7 @@ import re
 import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
 import types
 
@@ -147,6 +150,92 @@ def torchrec_sharded():
         for process in ranks:
             said, errors = process.communicate(timeout=300)
             equal((process.returncode, said.strip()), (0, "done"), errors[-3000:])
+
+
+def dynamicemb():
+    """Makes dynamicemb.types if it is not installed (its wheel needs CUDA): the methods of Storage that a storage must have."""
+    if importlib.util.find_spec("dynamicemb") is not None:
+        return importlib.import_module("dynamicemb.types")
+    names = ("find insert dump load embedding_dtype embedding_dim value_dim max_embedding_dim max_value_dim embedding_dims all_dims_vec4"
+             " init_optimizer_state export_keys_values").split()
+    module = types.ModuleType("dynamicemb.types")
+    module.Storage = abc.ABCMeta("Storage", (), {name: abc.abstractmethod(lambda self: None) for name in names})
+    module.CopyMode = enum.Enum("CopyMode", {"EMBEDDING": "embedding", "VALUE": "value"})
+    sys.modules.update({"dynamicemb": types.ModuleType("dynamicemb"), "dynamicemb.types": module})
+    sys.modules["dynamicemb"].types = module
+    return module
+
+
+def storage_of(at, dims, states=lambda dim: 2 * dim):
+    """Returns a storage for tables of these dimensions, as dynamicemb makes it, for an optimizer like Adam."""
+    optimizer = types.SimpleNamespace(get_state_dim=states, get_ckpt_state_dim=states,
+                                      get_initial_optim_states=lambda: 0.25, get_opt_args=lambda: {"opt_type": "adam", "lr": 0.1},
+                                      set_opt_args=lambda args: None)
+    return at([types.SimpleNamespace(dim=dim, dist_type="roundrobin", embedding_dtype=None) for dim in dims], optimizer)
+
+
+@case
+def dynamicemb_storage():
+    """a storage of dynamicemb has the rows of a model, for two tables of different widths, and writes and reads its files"""
+    torch, = needs("torch")
+    mode = dynamicemb().CopyMode
+    from sherwood import dynamicemb as adapter  # pylint: disable=import-outside-toplevel
+    dims, width, first = (8, 4), 24, 8
+    with daemon("--backend", "cpu", "--value-type", "f32", "--value-bytes", "96") as server, sherwood.connect(server.unix) as client, \
+            tempfile.TemporaryDirectory() as folder:
+        client.create_table("narrow", value_bytes=48)
+        storage, model = storage_of(adapter.storage_at(server.unix, [None, "narrow"]), dims), {}
+        equal((storage.embedding_dims().tolist(), storage.max_embedding_dim(), storage.max_value_dim(), storage.value_dim(1),
+               storage.embedding_dim(1), storage.all_dims_vec4(), storage.init_optimizer_state()), ([8, 4], 8, 24, 12, 4, True, 0.25))
+        rng = np.random.default_rng(12)
+        for step in range(30):
+            pairs = [divmod(number, 50) for number in rng.permutation(100)[:40].tolist()]
+            tables, keys = (torch.tensor(column) for column in zip(*pairs))
+            values = torch.from_numpy(rng.random((40, width), np.float32))
+            if step % 3 == 0:
+                storage.insert(keys[:20], tables[:20], values[:20], preserve_existing=step % 2 == 0)
+                model.update(zip(pairs[:20], values))
+            for copy_mode in mode:
+                whole = copy_mode == mode.VALUE
+                frequency = torch.arange(40) if step % 2 else None
+                missing, gone, places, of, scores, found, out_scores, got = storage.find(keys, tables, copy_mode, frequency)
+                wanted = [pair in model for pair in pairs]
+                absent = [i for i, there in enumerate(wanted) if not there]
+                equal((missing, gone.tolist(), places.tolist(), of.tolist(), found.tolist()),
+                      (len(absent), keys[absent].tolist(), absent, tables[absent].tolist(), wanted), f"step {step}")
+                equal((scores if frequency is None else scores.tolist(), out_scores.tolist()),
+                      (None if frequency is None else absent, [i if wanted[i] and step % 2 else 0 for i in range(40)]))
+                rows = torch.zeros(40, width if whole else first)
+                for i, (table, key) in enumerate(pairs):
+                    if wanted[i]:
+                        rows[i, :dims[table]] = model[table, key][:dims[table]]
+                        if whole:
+                            rows[i, first: first + 2 * dims[table]] = model[table, key][first: first + 2 * dims[table]]
+                check(torch.equal(got, rows), f"rows of step {step}, {copy_mode}")
+        none = torch.empty(0, dtype=torch.int64)
+        equal(storage.find(none, none, mode.VALUE)[0], 0, "no keys")
+        files(storage, client, folder)
+        raises(sherwood.Refused, "give the table --value-type f32 --value-bytes 64", storage_of,
+               adapter.storage_at(server.unix), (8,), lambda dim: dim)
+        raises(ValueError, "1 tables for 2 embedding tables", storage_of, adapter.storage_at(server.unix), dims)
+        raises(ValueError, "more states than the widest", storage_of, adapter.storage_at(server.unix, [None] * 2), dims, lambda dim: 16 - dim)
+
+
+def files(storage, client, folder):
+    """Compares the rows of the narrow table before and after a dump, with and without states in the files."""
+    narrow = client.table("narrow")
+    before = dict(zip(*(array.tolist() for array in next(narrow.scan()))))
+    paths = [f"{folder}/{name}" for name in ("meta", "keys", "rows", "scores", "states")]
+    storage.dump(1, *paths, include_optim=True, include_meta=True, current_score=None)
+    equal([os.path.getsize(path) for path in paths[1:]], [len(before) * size for size in (8, 16, 8, 32)], "bytes of the files")
+    for with_states in (True, False):
+        narrow.flush()
+        storage.load(1, *paths, include_optim=with_states, timestamp=0)
+        after = dict(zip(*(array.tolist() for array in next(narrow.scan()))))
+        equal(after, before if with_states else {key: row[:4] + [0.25] * 8 for key, row in before.items()}, f"states: {with_states}")
+    with open(paths[0], "w", encoding="ascii") as meta:
+        meta.write('{"dist_type": "continuous"}')
+    raises(ValueError, "is of dist_type 'continuous'", storage.load, 1, *paths)
 
 
 def data_juicer():
