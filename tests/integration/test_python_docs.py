@@ -125,9 +125,14 @@ def example(name, *modules, flags=()):
     if missing:
         raise Skip(f"not installed: {', '.join(missing)}")
     with daemon(*flags) as server:
-        result = subprocess.run([sys.executable, str(PACKAGE / "examples" / name), server.unix],
-                                env={**os.environ, "PYTHONPATH": str(LIB)}, text=True, timeout=120,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        return program(name, server.unix)
+
+
+def program(name, *arguments):
+    """Runs a program of examples. Returns its output."""
+    result = subprocess.run([sys.executable, str(PACKAGE / "examples" / name), *arguments],
+                            env={**os.environ, "PYTHONPATH": str(LIB)}, text=True, timeout=120,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     equal(result.returncode, 0, result.stdout)
     return result.stdout
 
@@ -146,6 +151,16 @@ def frames_example():
     """examples/frames.py (pandas, pyarrow) runs"""
     said = example("frames.py", "pandas", "pyarrow")
     check("loaded 1000" in said and "sold [11  2  1]" in said, said)
+
+
+@case
+def recommender_example():
+    """examples/recommender.py runs with small sizes; it checks its duplicates, its ids and that the model learns"""
+    for flags in ([], ["--torch"]):
+        if flags and importlib.util.find_spec("torch") is None:
+            continue
+        said = program("recommender.py", "--events", "50000", "--steps", "200", *flags)
+        check(re.search(r"duplicates: 5,000 of 55,000 .*\nids: \d+ items .*\nembeddings: \d+ rows on ", said), said)
 
 
 @case

@@ -3,10 +3,12 @@
 """sherwood.torch with torch itself: operators, torch.compile, and on a GPU its allocators and JAX."""
 
 import contextlib
+import copy
 import ctypes
 import gc
 import importlib.util
 import os
+import pickle
 import subprocess
 import sys
 
@@ -257,6 +259,20 @@ def embedding():
                 raises(ValueError, "start the server with --value-type f32 --value-bytes 32", sherwood.torch.Embedding, table, 8, lr=1)
     with clients() as kinds:
         raises(ValueError, "torch.int64", sherwood.torch.Embedding, sherwood.torch.Table(kinds[0][0]), 1, lr=1)
+
+
+@case
+def embedding_copies():
+    """a deep copy and a pickle of an Embedding read the same rows, also without the original"""
+    torch = needs_torch()
+    import sherwood.torch  # pylint: disable=import-outside-toplevel,redefined-outer-name
+    with clients(*ROWS) as kinds:
+        layer, keys = sherwood.torch.Embedding(sherwood.torch.Table(kinds[0][0]), 4, lr=1), torch.tensor([1, 2])
+        layer.table.set_(keys, torch.tensor([[1.] * 4, [2.] * 4]))
+        copies = copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))
+        del layer
+        gc.collect()
+        equal([each.eval()(keys)[:, 0].tolist() for each in copies], [[1, 2]] * 2)
 
 
 @case

@@ -13,6 +13,7 @@ order, and reads nothing again after a write. Operators have no gradients.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
 from typing import Any, Callable, Optional, Union
@@ -59,6 +60,12 @@ class Table:
         place = f"cuda:{calls.ordinal}" if isinstance(calls, Device) else "cpu"
         self.state = torch.zeros(1, dtype=torch.int64, device=place)
         _tables[self.number] = self
+
+    def __deepcopy__(self, _memo: Any) -> Table:
+        return self  # a copy of a module reads and trains the same rows
+
+    def __reduce__(self) -> Any:
+        return functools.partial(type(self), wait=self.wait), (self.calls,)
 
     def lookup(self, keys: torch.Tensor, default: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns the values of keys, and a mask of the present ones. An absent key has the value `default`, or 0."""
