@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-from space import KERNELS, ROOT, Wrong, kernels_matching, parameters_of, read_results, variants_of
+from space import KERNELS, ROOT, Wrong, has_policy, kernels_matching, parameters_of, read_results, variants_of
 
 # The members of the policies for the labels of parameters.
 MEMBERS = {"hin": "reads_hints", "kif": "keys_in_flight", "kih": "keys_in_flight", "kps": "operations_per_thread", "lpk": "lanes_per_key",
@@ -96,6 +96,13 @@ def struct_of(workload, choice, arch):
 
 
 def export(workloads, options):
+    for workload in workloads:
+        if not has_policy(workload.name) and workload.rates[workload.base]:
+            best = workload.choice(options)
+            print(f"{workload.title}: {best.variant if best else 'base'}; {workload.kernel.source} has no policy: its #define lines serve every GPU")
+    workloads = [workload for workload in workloads if has_policy(workload.name)]
+    if not workloads:
+        return
     choices = [workload.choice(options, print) for workload in workloads]
     devices = sorted({workload.device for workload in workloads})
     if len(devices) != 1:
@@ -140,10 +147,17 @@ def write_files(workloads, rows, options):
             metric(choice.variant if choice else workload.base, "choice", choice.score if choice else 1)
 
 
+def widths_of(name, rows):
+    """The widths that a kernel was measured at; if it was not, those of its study."""
+    study = KERNELS[name].study
+    found = {width: {row["slot_bits"] for row in rows if row["slot_bits"] and width(row["kernel"])}
+             for width in (lambda kernel: kernel == name, lambda kernel: KERNELS[kernel].study == study)}
+    return sorted(next(filter(None, found.values()), ()), key=int)
+
+
 def analyze(options):
     rows = [row for row in read_results(options.results) if options.device in row["device"] or not row["device"]]
-    widths = sorted({row["slot_bits"] for row in rows if row["slot_bits"]}, key=int)
-    workloads = [Workload(name, bits, rows) for name in kernels_matching(options.kernels) for bits in widths]
+    workloads = [Workload(name, bits, rows) for name in kernels_matching(options.kernels) for bits in widths_of(name, rows)]
     if not workloads:
         raise Wrong(f"{options.results} has no results of these sources: run bench/tune/search.py first")
     if options.coverage or not (options.top or options.export or options.files):

@@ -22,6 +22,15 @@ import time
 from space import FIELDS, ROOT, Wrong, kernels_matching, read_results, sources, variants_of
 
 
+RATES = {"gops": 1, "mops": 1e-3, "rows_per_second": 1e-9}  # in G/s
+OURS = ("sherwood", "cuckoo")
+
+
+def name_of_point(row):
+    """The operation, and the mode or the number of functions of a library that has several."""
+    return row["operation"] if row["library"] == "sherwood" else f"{row['library']}:{row['operation']}"
+
+
 def run_make(make, *words):
     """What went wrong, in a line; "" if nothing."""
     result = subprocess.run([*make.split(), "--no-print-directory", "-s", *words], cwd=ROOT, text=True, stdout=subprocess.PIPE,
@@ -58,8 +67,9 @@ def measure(kernel, program, more, seconds):
         gpu = re.search(r"^gpu: (.*), compute capability (\d+)\.(\d+)", facts, re.MULTILINE)
         device = f"{gpu.group(1)} (sm_{gpu.group(2)}{gpu.group(3)})" if gpu else "no GPU"
         with open(pathlib.Path(folder, "summary.csv"), encoding="utf-8", newline="") as file:
-            rows = [dict(row, device=device) for row in csv.DictReader(file)
-                    if row["metric"] == "gops" and row["library"] == "sherwood" and row["value"]
+            rows = [dict(row, device=device, operation=name_of_point(row), value=float(row["value"]) * RATES[row["metric"]])
+                    for row in csv.DictReader(file)
+                    if row["metric"] in RATES and row["library"].startswith(OURS) and row["value"]
                     and any(row["operation"].startswith(name) for name in kernel.operations.split())]
         return ("good", rows) if rows else ("failed", f"it measured none of {kernel.operations}")
 

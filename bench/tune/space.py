@@ -22,18 +22,35 @@ FIELDS = ["sources", "device", "kernel", "variant", "state", "operation", "slot_
 CODE = (".c", ".h", ".cu", ".cuh", ".inl")
 RANGE = re.compile(r"%RANGE%\s+(\w+)\s+([a-z]+)\s+(\S+)(?:\s+Operation\{ct\}=\[(\w+)\])?\s*$")
 
-# arguments: command line of the study. operations: the rows of its summary.csv that count. bytes: the least that an
-# operation reads and writes, with 64-bit slots: key, value, answer bit, one bucket, and the slot of a write.
+# arguments: command line of the study. operations: the beginnings of names in its summary.csv that count. bytes: the least
+# that an operation reads and writes, for each 64 bits of key and value: key, value, answer bit, one bucket, and the slot of a
+# write. Of rows: the row twice. The cache's values likewise, and a line of digests.
 Kernel = collections.namedtuple("Kernel", "source workload study arguments operations bytes")
-TIMING = "--libraries sherwood --capacity-log2 26 --miss 0,100 --reps 9 --series-seconds 0.5 --operations "
+TIMING = "--libraries sherwood --capacity-log2 26 --miss 0,100 --reps 9 --series-seconds 0.3 --operations "
 GET = TIMING + "get,get_batch --get-batches 2^16,2^20,2^24 "
-RANGES = TIMING + "upsert_at_F,insert_batch --F 0.5,0.85,0.95 --upsert-batches 2^18,2^20,2^22 --insert-batches 2^18,2^20"
+MOVES = "--delete-batches 2^18,2^20 --insert-batches 2^18,2^20 "
+RANGES = TIMING + "upsert_at_F,insert_batch,delete --F 0.5,0.85 --upsert-batches 2^18,2^20,2^22 " + MOVES
+CHAINS = TIMING + "insert_batch,delete --F 0.85,0.95 " + MOVES
+ROWS = "--value-bytes 256 --loads 0.85 --memory 4G --reps 5 --seconds 0.5 --operations "
+CACHE = "--experiments operations --dims 16 --loads 0.5,1.0 --capacity 16M --reps 5 --seconds 0.5 --operations "
 KERNELS = {
     # The table reads by hints above a load of 0.86.
     "get_plain": Kernel("table/robin_hood/cuda/look_up/get.cu", "plain", "timing", GET + "--F 0.5,0.75 --batch-F 0.5", "get", 40.125),
     "get_hinted": Kernel("table/robin_hood/cuda/look_up/get.cu", "hinted", "timing", GET + "--F 0.9,0.95 --batch-F 0.95", "get", 40.125),
-    "ranges_scatter": Kernel("table/robin_hood/cuda/writes/ranges.cu", "scatter", "timing", RANGES, "upsert_at_F insert_batch", 48),
-    "ranges_apply": Kernel("table/robin_hood/cuda/writes/ranges.cu", "apply", "timing", RANGES, "upsert_at_F insert_batch", 48),
+    "ranges_scatter": Kernel("table/robin_hood/cuda/writes/ranges.cu", "scatter", "timing", RANGES, "upsert_at_F insert_batch delete", 48),
+    # Updates, and direct inserts and removals.
+    "ranges_apply": Kernel("table/robin_hood/cuda/writes/ranges.cu", "apply", "timing", RANGES, "upsert_at_F insert_batch delete", 48),
+    "displace": Kernel("table/robin_hood/cuda/displacement/displace.cu", "chains", "timing", CHAINS, "insert_batch delete", 48),
+    "displace_short": Kernel("table/robin_hood/cuda/displacement/displace_short.cu", "short", "timing", CHAINS, "insert_batch delete", 48),
+    "stream_table": Kernel("table/robin_hood/cuda/rebuild/stream_table.cu", "mix", "timing", TIMING + "insert --F 0.5,0.95", "insert", 16),
+    "rebuild": Kernel("table/robin_hood/cuda/rebuild/rebuild.cu", "pass", "timing", TIMING + "insert,delete --F 0.5,0.95 --delete-batches 2^23",
+                      "insert delete", 16),
+    "row_get": Kernel("table/robin_hood/cuda/rows/row_get.cu", "copy", "rows", ROWS + "get", "get", 292),
+    "row_look_up": Kernel("table/robin_hood/cuda/rows/row_look_up.cu", "find", "rows", ROWS + "set_stored,add", "set_stored add", 292),
+    "cuckoo_read": Kernel("table/cuckoo/cuda/engine_read.cu", "read", "cuckoo", "--experiments lookup --tables cuckoo2,cuckoo3 --reps 5", "lookup", 40.125),
+    "cache_present": Kernel("table/cache/cuda/present.cu", "present", "cache", CACHE + "insert_or_assign,assign --modes memory", "insert_or_assign assign", 31),
+    "cache_short_rows": Kernel("table/cache/cuda/short_rows.cu", "rows", "cache", CACHE + "insert_or_assign,insert_and_evict --modes throughput",
+                               "insert_or_assign insert_and_evict", 31),
 }
 
 
@@ -98,6 +115,11 @@ def variants_of(kernel):
     random.Random(1).shuffle(others)
     return [(name_of(parameters, values), [f"-D{p.macro}={value}" for p, value in zip(parameters, values)])
             for values in [base, *others]]
+
+
+def has_policy(name):
+    """Whether the file of a kernel takes its constants from a policy. Those of another one serve every GPU."""
+    return f"struct sw_policy_{name} " in (ROOT / KERNELS[name].source).read_text(encoding="utf-8")
 
 
 def kernels_matching(pattern):

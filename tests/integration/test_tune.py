@@ -41,6 +41,8 @@ timing,sherwood,get,64,0.5,100,gops,$rate,Gops/s
 timing,sherwood,get,64,0.5,100,gops_min,1,Gops/s
 timing,sherwood,get_batch,64,0.5,65536,gops,$more,Gops/s
 timing,sherwood,get,128,0.5,100,gops,$wide,Gops/s
+cuckoo,cuckoo2,lookup_0,64,0.25,100,mops,2000,Mops/s
+cuckoo,robin_hood,lookup_0,64,0.25,100,mops,9000,Mops/s
 END
 """
 PICK = ("--kernels", "get_plain")
@@ -127,6 +129,18 @@ def check_header(folder, header):
                    "static_assert(sw_policy_get_plain<80, 64>::keys_in_flight == 2, \"base\");\n")
     told(["clang-14", "-x", "c++", "-std=c++17", "-Wall", "-Werror", "-fsyntax-only", use], 0)
     equal(content, told(["clang-format-14", f"--style=file:{ROOT}/.clang-format", header], 0), "the header's format")
+
+
+@case
+def kernels_without_policy():
+    """points of other studies are named after their library, in G/s; a kernel without a policy is printed, not exported"""
+    with Folder("cuckoo_read") as folder:
+        folder.search("--kernels", "cuckoo_read")
+        with open(folder.results, encoding="utf-8", newline="") as file:
+            equal({(row["operation"], float(row["gops"])) for row in csv.DictReader(file)}, {("cuckoo2:lookup_0", 2.0)})
+        check("cuckoo_read, 64-bit slots, NVIDIA H200 (sm_90): 4 of 4 variants" in folder.analyze("--kernels", "cuckoo_read"), "coverage")
+        text = folder.analyze("--kernels", "cuckoo_read", "--export", "--headers", folder.path)
+        check("base; table/cuckoo/cuda/engine_read.cu has no policy" in text and not list(folder.path.glob("policy*")), text)
 
 
 @case

@@ -7,7 +7,10 @@
 #include "table/cache/cuda/look_up.cuh"
 #include "table/cache/cuda/places.cuh"
 
-/* Least number of blocks that a multiprocessor holds. */
+/* Least number of blocks that a multiprocessor holds.
+ *
+ * %RANGE% SW_CACHE_PRESENT_BLOCKS bpm {2,3,4,5,6}
+ */
 #ifndef SW_CACHE_PRESENT_BLOCKS
 #define SW_CACHE_PRESENT_BLOCKS 4
 #endif

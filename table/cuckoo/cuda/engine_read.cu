@@ -6,7 +6,14 @@
 #include "table/device/bits.cuh"
 
 #define BLOCK SW_CUCKOO_ENGINE_BLOCK
-#define KEYS 4
+/* Keys of a thread.
+ *
+ * %RANGE% SW_CUCKOO_READ_KEYS kpt {1,2,4,8}
+ */
+#ifndef SW_CUCKOO_READ_KEYS
+#define SW_CUCKOO_READ_KEYS 4
+#endif
+#define KEYS SW_CUCKOO_READ_KEYS
 
 /* Adds a block's sums to the tally. The last block reports to the host and resets the tally to
  * zero. */

@@ -36,8 +36,13 @@
 #include "table/robin_hood/cuda/displacement/displace.cuh"
 
 /* Resident blocks per multiprocessor of these kernels. A smaller multiprocessor holds
- * fewer. */
-#define CHAIN_BLOCKS 6
+ * fewer.
+ *
+ * %RANGE% SW_CHAIN_BLOCKS bpm {4,5,6,7,8}
+ */
+#ifndef SW_CHAIN_BLOCKS
+#define SW_CHAIN_BLOCKS 6
+#endif
 
 /* --- lock ranges ------------------------------------------------------------------------------ */
 
@@ -257,7 +262,7 @@ static __device__ inline bool insert_step(const struct sw_cuda_device<BITS> &dev
 
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK,
-                                         SW_CUDA_RESIDENT_BLOCKS(SW_CUDA_BLOCK, CHAIN_BLOCKS))
+                                         SW_CUDA_RESIDENT_BLOCKS(SW_CUDA_BLOCK, SW_CHAIN_BLOCKS))
     insert_kernel(const __grid_constant__ struct sw_cuda_device<BITS> device)
 {
     sw_cuda_follow();
@@ -368,7 +373,7 @@ static __device__ inline void removal_step(const struct sw_cuda_device<BITS> &de
 
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK,
-                                         SW_CUDA_RESIDENT_BLOCKS(SW_CUDA_BLOCK, CHAIN_BLOCKS))
+                                         SW_CUDA_RESIDENT_BLOCKS(SW_CUDA_BLOCK, SW_CHAIN_BLOCKS))
     removal_kernel(const __grid_constant__ struct sw_cuda_device<BITS> device)
 {
     sw_cuda_follow();
@@ -406,7 +411,7 @@ static uint32_t blocks_for(uint64_t threads, uint32_t most)
 template <int BITS>
 static uint32_t chain_blocks(const struct sw_cuda_device<BITS> *device, uint32_t count)
 {
-    return blocks_for((uint64_t)count * LANES, device->multiprocessors * CHAIN_BLOCKS);
+    return blocks_for((uint64_t)count * LANES, device->multiprocessors * SW_CHAIN_BLOCKS);
 }
 
 template <int BITS>

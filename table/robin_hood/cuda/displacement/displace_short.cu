@@ -11,15 +11,23 @@
 #include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/cuda/displacement/displace.cuh"
 
-/* Buckets that a short insert may visit. Values from 2 to 16 differ by a few per cent on an
- * H200. */
-#define SHORT_BUCKETS 4
+/* Buckets that a short insert may visit, and entries that a short removal may move.
+ *
+ * %RANGE% SW_SHORT_BUCKETS sbk {2,4,8,16}
+ * %RANGE% SW_SHORT_MOVES smv {4,8,14}
+ */
+#ifndef SW_SHORT_BUCKETS
+#define SW_SHORT_BUCKETS 4
+#endif
+#ifndef SW_SHORT_MOVES
+#define SW_SHORT_MOVES 8
+#endif
 /* Enough blocks to fill any GPU; they loop. */
 #define BLOCKS_MAX 4096
 
 /* Inserts one entry without locks. Rules 1 to 4 of table/robin_hood/README.md and M6 allow this,
  * since every store is one compare-and-swap of a whole slot (robin_hood.inl, insert_absent_before).
- * Returns false if *carried, an entry that the thread still carries, goes beyond SHORT_BUCKETS
+ * Returns false if *carried, an entry that the thread still carries, goes beyond SW_SHORT_BUCKETS
  * buckets. Its key is absent, like the key before. */
 template <int BITS>
 static __device__ inline bool insert_short(const struct sw_cuda_device<BITS> &device,
@@ -27,7 +35,7 @@ static __device__ inline bool insert_short(const struct sw_cuda_device<BITS> &de
 {
     typedef sw_width<BITS> W;
     const typename W::view *view = &device.table.main;
-    const uint64_t limit = W::hint_start(view, device.hints, carried->m) + SHORT_BUCKETS;
+    const uint64_t limit = W::hint_start(view, device.hints, carried->m) + SW_SHORT_BUCKETS;
     return W::insert_before(view, device.hints, carried,
                             limit < view->buckets_total ? limit : view->buckets_total, probes);
 }
@@ -59,8 +67,6 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     sw_block_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
 }
 
-/* Entries that a short removal may move. 4, 8 and 14 differ by 3 % on an H200. */
-#define SHORT_MOVES 8
 /* Attempts to lock before a removal is listed. */
 #define LOCK_ATTEMPTS 16
 /* The list has at least LOCKED_MIN removals if they move entries in this kernel, and LOCKED_ALL_MIN
@@ -128,7 +134,7 @@ static __device__ inline enum removed measure(const struct sw_cuda_device<BITS> 
         if (min < 0 || W::home(view, low) >= next) {
             break;
         }
-        if (chain->moves == SHORT_MOVES) {
+        if (chain->moves == SW_SHORT_MOVES) {
             return RESTS;
         }
         chain->indexes |= (uint64_t)min << (4 * chain->moves);

@@ -324,10 +324,23 @@ static __device__ inline void finish(const struct sw_cuda_rebuild<BITS> &rebuild
     write<BITS, RUN>(view->slots + origin, max(x, 0), to, memory, taken);
 }
 
-/* Returns how many blocks a multiprocessor should hold at once. */
+/* Blocks that a multiprocessor should hold at once, with slots of 64 and of 128 bits.
+ *
+ * %RANGE% SW_REBUILD_BLOCKS bpm {3,4,5,6}
+ * %RANGE% SW_REBUILD_WIDE_BLOCKS wbm {1,2,3}
+ */
+#ifndef SW_REBUILD_BLOCKS
+#define SW_REBUILD_BLOCKS 5
+#endif
+#ifndef SW_REBUILD_WIDE_BLOCKS
+#define SW_REBUILD_WIDE_BLOCKS 2
+#endif
+
 static constexpr int blocks_for(int bits, enum sw_rebuild_role role)
 {
-    return bits == 128 ? 2 : role == REBUILD_MEASURE ? 6 : 5;
+    return bits == 128               ? SW_REBUILD_WIDE_BLOCKS
+           : role == REBUILD_MEASURE ? SW_REBUILD_BLOCKS + 1
+                                     : SW_REBUILD_BLOCKS;
 }
 
 template <int BITS, enum sw_rebuild_role ROLE, enum sw_rebuild_batch BATCH, int ITEMS>

@@ -13,7 +13,13 @@
 #include "table/robin_hood/cuda/displacement/displace.cuh"
 #include "table/robin_hood/cuda/rebuild/rebuild.cuh"
 
-#define MIX_PER_THREAD 4
+/* Operations of a thread that mixes keys.
+ *
+ * %RANGE% SW_MIX_PER_THREAD kpt {1,2,4,8}
+ */
+#ifndef SW_MIX_PER_THREAD
+#define SW_MIX_PER_THREAD 4
+#endif
 
 /* Initializes the arrays to be sorted for a batch that wants answers. */
 template <int BITS>
@@ -31,8 +37,8 @@ template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     mix_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch)
 {
-    typename sw_width<BITS>::word key[MIX_PER_THREAD];
-    uint64_t start = (uint64_t)blockIdx.x * SW_CUDA_BLOCK * MIX_PER_THREAD + threadIdx.x;
+    typename sw_width<BITS>::word key[SW_MIX_PER_THREAD];
+    uint64_t start = (uint64_t)blockIdx.x * SW_CUDA_BLOCK * SW_MIX_PER_THREAD + threadIdx.x;
     if (start == 0) {
         struct sw_cuda_control *control = device.control;
         const struct sw_state *state = device.table.state;
@@ -43,12 +49,12 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         sw_note_stash(control, state);
     }
 #pragma unroll
-    for (int k = 0; k < MIX_PER_THREAD; k++) {
+    for (int k = 0; k < SW_MIX_PER_THREAD; k++) {
         uint64_t i = start + k * SW_CUDA_BLOCK;
         key[k] = i < batch.count ? __ldcs(batch.keys + i) : 0;
     }
 #pragma unroll
-    for (int k = 0; k < MIX_PER_THREAD; k++) {
+    for (int k = 0; k < SW_MIX_PER_THREAD; k++) {
         uint64_t i = start + k * SW_CUDA_BLOCK;
         if (i < batch.count) {
             device.scratch.m[i] = sw_width<BITS>::mix(&device.table, key[k]);
@@ -218,7 +224,7 @@ static cudaError_t launch_order(const struct sw_cuda_device<BITS> *device,
                                 const struct sw_cuda_batch<BITS> *batch, uint32_t bits,
                                 cudaStream_t stream)
 {
-    const uint32_t per_block = SW_CUDA_BLOCK * MIX_PER_THREAD;
+    const uint32_t per_block = SW_CUDA_BLOCK * SW_MIX_PER_THREAD;
     size_t bytes = device->scratch.sort_bytes;
     mix_kernel<BITS><<<(uint32_t)(((uint64_t)batch->count + per_block - 1) / per_block),
                        SW_CUDA_BLOCK, 0, stream>>>(*device, *batch);

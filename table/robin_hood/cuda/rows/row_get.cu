@@ -3,6 +3,15 @@
  * row_get.cu - batches of reads of rows; one kernel runs several batches. Each thread looks up a
  * key. Then its warp copies the rows of 32 keys as one stream, so that many loads are in flight.
  */
+/* Loads that a lane has in flight while its warp copies rows.
+ *
+ * %RANGE% SW_ROW_GET_UNITS lif {2,4,6,8}
+ */
+#ifndef SW_ROW_GET_UNITS
+#define SW_ROW_GET_UNITS 4
+#endif
+#define ROW_UNITS_IN_FLIGHT SW_ROW_GET_UNITS
+
 #include "table/robin_hood/cuda/look_up/get.cuh"
 #include "table/robin_hood/cuda/rows/row_move.cuh"
 #include "table/robin_hood/cuda/times/expired_reads.cuh"

@@ -8,8 +8,14 @@
 #include "table/robin_hood/cuda/rows/row_effects.cuh"
 #include "table/robin_hood/cuda/rows/row_find.cuh"
 
-/* Operations of a thread, and threads of a block. A block processes one piece. */
-#define KEYS 4
+/* Operations of a thread, and threads of a block. A block processes one piece.
+ *
+ * %RANGE% SW_ROW_LOOK_UP_KEYS kpt {1,2,4,8}
+ */
+#ifndef SW_ROW_LOOK_UP_KEYS
+#define SW_ROW_LOOK_UP_KEYS 4
+#endif
+#define KEYS SW_ROW_LOOK_UP_KEYS
 #define THREADS (SW_CUDA_BLOCK / KEYS)
 
 /* For the operations of a warp from `base` on, before `end`: stores the rows, marks the present

@@ -9,7 +9,9 @@
 #include "table/robin_hood/cuda/rows/rows.cuh"
 
 /* Loads that a lane has in flight. */
+#ifndef ROW_UNITS_IN_FLIGHT
 #define ROW_UNITS_IN_FLIGHT 4
+#endif
 
 static __device__ __forceinline__ uint8_t *row_at(const struct sw_cuda_rows &rows, uint64_t row)
 {
