@@ -61,8 +61,8 @@ static void mark(struct sw_queue *queue, const struct sw_batch *batch)
     }
 }
 
-/* Marks also a small read, which the first poll launches. On an H200 a build without that mark took
- * up to 1.5 us longer for small reads (not in bench/results). The cause was not found. */
+/* Marks also a small read, which the first poll launches. On an H200 small reads took longer in a
+ * build without that mark. The cause was not found. */
 static int submit(struct sw_queue *queue, struct sw_batch *batch)
 {
     int status = sw_batch_submit(queue, batch);
