@@ -64,6 +64,7 @@ static void arrays_of(const struct sw_client_frame *frame, const void **arrays)
     arrays[SW_RING_OPERANDS] = piece->values;
     arrays[SW_RING_VALUES] = piece->previous;
     arrays[SW_RING_FOUND] = frame->second;
+    arrays[SW_RING_TIMES] = frame->times_ms;
     if (cache != NULL) {
         uint64_t at = frame->cache_at;
         arrays[SW_RING_SCORES] = cache->scores == NULL ? NULL : cache->scores + at;
@@ -74,31 +75,6 @@ static void arrays_of(const struct sw_client_frame *frame, const void **arrays)
         arrays[SW_RING_EVICTED_VALUES] = cache->evicted_values;
         arrays[SW_RING_EVICTED_SCORES] = cache->evicted_scores;
     }
-}
-
-static bool place(const struct sherwood *client, struct sw_client_frame *frame)
-{
-    const struct sw_client_connection *connection = client->connections[0];
-    struct sw_ring_extent extents[SW_RING_ARRAYS];
-    const void *arrays[SW_RING_ARRAYS] = {0};
-    if (connection->ring.memory == NULL || connection->broken != 0 || frame->is_split ||
-        frame->segments != NULL || frame->pieces_count > 1 ||
-        frame->header.operation == SW_OPERATION_STATS || frame->header.scale_bits != 0 ||
-        frame->header.operand_type != 0 || frame->header.times != 0 ||
-        (sw_operation_is_data(frame->header.operation) &&
-         !sw_operation_takes_device(frame->header.operation))) {
-        return false;
-    }
-    arrays_of(frame, arrays);
-    sw_submission_encode(&frame->header, &frame->submission);
-    sw_submission_extents(&frame->header, extents);
-    for (int i = 0; i < SW_RING_ARRAYS; i++) {
-        if (extents[i].bytes > 0 &&
-            !sw_client_region_find(client, arrays[i], extents[i], &frame->submission.places[i])) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* Returns whether any array of the frame is in memory of a device. */
@@ -123,13 +99,53 @@ static bool has_device(const struct sherwood *client, const struct sw_client_fra
     return any;
 }
 
+/* Returns whether the table uses arrays in regions where they lie, as each server with a ring does.
+ */
+static bool is_plain(const struct sw_request *header)
+{
+    return header->scale_bits == 0 && header->operand_type == 0 && header->times == 0 &&
+           (!sw_operation_is_data(header->operation) ||
+            sw_operation_takes_device(header->operation));
+}
+
+/* Finds the places of the arrays. Other requests than plain ones go by the socket, unless an array
+ * lies in memory of a device. */
+static bool place(const struct sherwood *client, struct sw_client_frame *frame)
+{
+    const struct sw_client_connection *connection = client->connections[0];
+    struct sw_ring_extent extents[SW_RING_ARRAYS];
+    const void *arrays[SW_RING_ARRAYS] = {0};
+    if (connection->ring.memory == NULL || connection->broken != 0 || frame->is_split ||
+        frame->segments != NULL || frame->pieces_count > 1 ||
+        frame->header.operation == SW_OPERATION_STATS) {
+        return false;
+    }
+    if (!is_plain(&frame->header) && !(client->sharing.details && has_device(client, frame))) {
+        return false;
+    }
+    arrays_of(frame, arrays);
+    sw_submission_encode(&frame->header, &frame->submission);
+    sw_submission_extents(&frame->header, extents);
+    for (int i = 0; i < SW_RING_ARRAYS; i++) {
+        uint64_t at;
+        if (extents[i].bytes > 0) {
+            if (!sw_client_region_find(client, arrays[i], extents[i], &at)) {
+                return false;
+            }
+            sw_submission_set_place(&frame->submission, i, at);
+        }
+    }
+    return true;
+}
+
 int sw_client_ring_place(struct sherwood *client, struct sw_client_frame *frame)
 {
     const struct sw_client_connection *connection = client->connections[0];
     frame->by_ring = place(client, frame);
     const bool in_bytes = frame->header.found_bytes;
     const bool can = !in_bytes || (frame->by_ring && client->sharing.found_bytes &&
-                                   !sw_operation_writes(frame->header.operation));
+                                   !sw_operation_writes(frame->header.operation) &&
+                                   sw_operation_takes_device(frame->header.operation));
     if (can && (frame->by_ring || client->regions == NULL || !has_device(client, frame))) {
         return SHERWOOD_OK;
     }
@@ -140,8 +156,11 @@ int sw_client_ring_place(struct sherwood *client, struct sw_client_frame *frame)
                                 "bytes, and only a server that reports this: ask for found bits")
                : sw_client_fail(client, SHERWOOD_E_INVALID,
                                 "%s with these arrays needs the socket, which cannot carry device "
-                                "memory: copy them to the host",
-                                sw_operation_name(frame->header.operation));
+                                "memory: copy them to the host%s",
+                                sw_operation_name(frame->header.operation),
+                                is_plain(&frame->header) || client->sharing.details
+                                    ? ""
+                                    : ", or update the server");
 }
 
 /* Sends a doorbell. If the socket is full, the bytes in it wake the server. */

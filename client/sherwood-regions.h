@@ -8,10 +8,12 @@
  *
  * A request goes through the ring if all of its arrays lie in regions. Values must be aligned to
  * 16, 8 or 4 bytes, whichever divides value_bytes. These requests go by the socket, wherever their
- * arrays lie: requests with times, a scale, another operand_type, SHERWOOD_DISCARD or several
- * pieces; EXPIRE and the operations listed behind it; calls of several frames that report evicted
- * entries. sherwood_traffic counts both. The socket carries no memory of a device:
- * SHERWOOD_E_INVALID. Requests that are in flight through the ring and the socket may take effect
+ * arrays lie: requests with SHERWOOD_DISCARD or several pieces; calls of several frames that report
+ * evicted entries. Requests with times, a scale or another operand_type also do, and so do CAS,
+ * EXPIRE and the operations listed behind them. But if one of their arrays lies in memory of a
+ * device, they go through the ring, and the server copies their arrays. (An older server cannot.)
+ * sherwood_traffic counts both. The socket carries no memory of a device: SHERWOOD_E_INVALID.
+ * Requests that are in flight through the ring and the socket may take effect
  * in any order. Regions belong to the first connection.
  *
  * A program may change a region at any time: a request in flight then takes the value before or

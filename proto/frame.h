@@ -223,6 +223,7 @@ struct sw_sharing {
     bool has_device; /* regions can be memory of the server's CUDA device, of this number */
     uint8_t device_uuid[16];
     bool found_bytes; /* the server takes SW_RING_FOUND_BYTES */
+    bool details;     /* the server takes every operation on keys by a ring, and SW_RING_DETAILS */
 };
 
 /* DIGEST: a checksum of all entries. */

@@ -188,6 +188,7 @@ static void read_sharing(const Sherwood__Sharing *in, struct sw_sharing *out)
     out->ring_entries_max = in->ring_entries_max;
     out->region_bytes_max = in->region_bytes_max;
     out->found_bytes = in->found_bytes;
+    out->details = in->details;
     out->has_device = in->device_uuid.len == sizeof(out->device_uuid);
     if (out->has_device) {
         memcpy(out->device_uuid, in->device_uuid.data, sizeof(out->device_uuid));
@@ -327,6 +328,7 @@ static void write_sharing(const struct sw_sharing *in, Sherwood__Sharing *out)
     out->ring_entries_max = in->ring_entries_max;
     out->region_bytes_max = in->region_bytes_max;
     out->found_bytes = in->found_bytes;
+    out->details = in->details;
     if (in->has_device) {
         out->device_uuid =
             (ProtobufCBinaryData){sizeof(in->device_uuid), (uint8_t *)(uintptr_t)in->device_uuid};

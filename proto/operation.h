@@ -65,7 +65,7 @@ bool sw_operation_may_overflow(uint32_t operation);
 bool sw_operation_of_table(uint32_t operation);
 /* Does it need a loaded table? */
 bool sw_operation_needs_table(uint32_t operation);
-/* May its arrays lie in device memory, in regions and rings? */
+/* Does the table use arrays in device memory where they lie? Otherwise the server copies them. */
 bool sw_operation_takes_device(uint32_t operation);
 /* Is it a bitwise operation? */
 bool sw_operation_of_bits(uint32_t operation);

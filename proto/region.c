@@ -82,6 +82,55 @@ static void decode_arguments(const struct sw_submission *submission, struct sw_r
     }
 }
 
+uint64_t sw_submission_place(const struct sw_submission *submission, int array)
+{
+    const bool has_times = (submission->flags & SW_RING_DETAILS) != 0 &&
+                           (submission->arguments[2] & SW_RING_HAS_TIMES) != 0;
+    return array < SW_RING_PLACES ? submission->places[array]
+           : has_times            ? submission->arguments[0]
+                                  : SW_RING_NONE;
+}
+
+void sw_submission_set_place(struct sw_submission *submission, int array, uint64_t place)
+{
+    *(array < SW_RING_PLACES ? &submission->places[array] : &submission->arguments[0]) = place;
+}
+
+/* Reads the details of an operation on keys. Returns false if a field is not one of them. */
+static bool decode_details(const struct sw_submission *submission, struct sw_request *request)
+{
+    const uint64_t *arguments = submission->arguments;
+    const uint32_t low = (uint32_t)arguments[1], high = (uint32_t)(arguments[1] >> 32);
+    const bool adds = sw_operation_adds(request->operation);
+    if ((submission->flags & SW_RING_DETAILS) == 0) {
+        return true;
+    }
+    request->times = (uint32_t)arguments[2] % SW_RING_HAS_TIMES;
+    request->has_times = (arguments[2] & SW_RING_HAS_TIMES) != 0;
+    request->time_ms = request->has_times ? 0 : arguments[0];
+    request->scale_bits = adds ? low : 0;
+    request->operand_type = adds ? high : 0;
+    request->range_offset = adds ? 0 : low;
+    request->range_bytes = adds ? 0 : high;
+    return sw_operation_is_data(request->operation) && arguments[2] < 2 * SW_RING_HAS_TIMES;
+}
+
+static void encode_details(const struct sw_request *request, struct sw_submission *submission)
+{
+    const bool adds = sw_operation_adds(request->operation);
+    const uint32_t low = adds ? request->scale_bits : request->range_offset;
+    const uint32_t high = adds ? request->operand_type : request->range_bytes;
+    const bool has_any = request->time_ms != 0 || request->has_times;
+    if (!sw_operation_is_data(request->operation) ||
+        (!has_any && (request->times | low | high) == 0)) {
+        return;
+    }
+    submission->flags |= SW_RING_DETAILS;
+    submission->arguments[0] = request->has_times ? SW_RING_NONE : request->time_ms;
+    submission->arguments[1] = low | (uint64_t)high << 32;
+    submission->arguments[2] = request->times | (request->has_times ? SW_RING_HAS_TIMES : 0U);
+}
+
 /* Has the record exactly the arrays that its request needs? */
 static const char *check_places(const struct sw_submission *submission,
                                 const struct sw_request *request)
@@ -89,10 +138,11 @@ static const char *check_places(const struct sw_submission *submission,
     struct sw_ring_extent extents[SW_RING_ARRAYS];
     sw_submission_extents(request, extents);
     for (int i = 0; i < SW_RING_ARRAYS; i++) {
-        if (extents[i].bytes > 0 && submission->places[i] == SW_RING_NONE) {
+        const bool has_place = sw_submission_place(submission, i) != SW_RING_NONE;
+        if (extents[i].bytes > 0 && !has_place) {
             return "a record lacks an array that its operation needs";
         }
-        if (extents[i].bytes == 0 && submission->places[i] != SW_RING_NONE) {
+        if (extents[i].bytes == 0 && has_place) {
             return "a record has an array that its operation does not use";
         }
     }
@@ -112,17 +162,15 @@ const char *sw_submission_decode(const struct sw_submission *submission, uint32_
         .table = submission->table,
         .table_id = submission->table_id,
     };
-    if ((submission->flags & ~(uint32_t)SW_RING_FOUND_BYTES) != 0 || submission->by_score > 1) {
+    const uint32_t flags = SW_RING_FOUND_BYTES | SW_RING_DETAILS;
+    if ((submission->flags & ~flags) != 0 || submission->by_score > 1 ||
+        !decode_details(submission, request)) {
         return "a record has a field that it does not use and that is not 0";
     }
     if (goes_by_socket(operation)) {
         return "HELLO, ATTACH, REGION, RELEASE, BELL, WAIT, DIGEST, TABLE and TABLES cannot use "
                "the "
                "ring: send them by the socket";
-    }
-    if (sw_operation_is_data(operation) && !sw_operation_takes_device(operation)) {
-        return "EXPIRE, PERSIST, TTL, CAS, ranges and operations on strings cannot "
-               "use the ring: send them by the socket";
     }
     if (!sw_operation_is_known(operation)) {
         return NULL; /* refused later, as in a frame */
@@ -138,7 +186,9 @@ const char *sw_submission_decode(const struct sw_submission *submission, uint32_
     if (sw_operation_is_data(operation) || operation == SW_OPERATION_SCAN) {
         request->want_scores = has_place(submission, SW_RING_SCORES_OUT);
     }
-    if (submission->flags != 0 && (request->declines_found || sw_operation_writes(operation))) {
+    if ((submission->flags & SW_RING_FOUND_BYTES) != 0 &&
+        (request->declines_found || sw_operation_writes(operation) ||
+         !sw_operation_takes_device(operation))) {
         return "only GET and PEEK can store found bytes: send the record without the flag";
     }
     request->by_score = submission->by_score != 0;
@@ -184,7 +234,8 @@ void sw_submission_encode(const struct sw_request *request, struct sw_submission
         .table_id = request->table_id,
     };
     encode_arguments(request, submission->arguments);
-    for (int i = 0; i < SW_RING_ARRAYS; i++) {
+    encode_details(request, submission);
+    for (int i = 0; i < SW_RING_PLACES; i++) {
         submission->places[i] = SW_RING_NONE;
     }
 }
@@ -198,7 +249,12 @@ void sw_submission_extents(const struct sw_request *request, struct sw_ring_exte
 {
     const uint64_t count = request->count;
     const uint32_t wide = request->value_bytes;
-    const uint32_t value_align = wide % 16 == 0 ? 16 : wide % 8 == 0 ? 8 : 4;
+    const uint32_t operand = sw_request_operand_bytes(request);
+    const uint32_t answer = sw_request_answer_bytes(request);
+    const uint32_t value_align = sw_operation_has_range(request->operation) ? 1
+                                 : wide % 16 == 0                           ? 16
+                                 : wide % 8 == 0                            ? 8
+                                                                            : 4;
     const struct sw_ring_extent none = {0, 1};
     const struct sw_ring_extent keys = {count * request->key_bytes, request->key_bytes};
     const struct sw_ring_extent values = {count * wide, value_align};
@@ -216,9 +272,13 @@ void sw_submission_extents(const struct sw_request *request, struct sw_ring_exte
         const uint32_t evicted = request->want_evicted;
         const uint64_t found = sw_found_bytes(request->count) / sizeof(uint64_t);
         extents[SW_RING_KEYS] = keys;
-        extents[SW_RING_OPERANDS] = sw_operation_has_operands(request->operation) ? values : none;
+        extents[SW_RING_OPERANDS] = (struct sw_ring_extent){count * operand, value_align};
         extents[SW_RING_SCORES] = words(request->has_scores, count);
-        extents[SW_RING_VALUES] = request->want_values ? values : none;
+        extents[SW_RING_TIMES] = words(request->has_times, count);
+        if (request->want_values) {
+            extents[SW_RING_VALUES] = (struct sw_ring_extent){
+                count * answer, sw_operation_answers_times(request->operation) ? 8 : value_align};
+        }
         extents[SW_RING_FOUND] =
             words(!request->declines_found, sw_request_found_bytes(request) / sizeof(uint64_t));
         extents[SW_RING_NOT_ADMITTED] = words(request->want_not_admitted, found);
@@ -260,7 +320,7 @@ void sw_completion_decode(const struct sw_completion *completion, const struct s
         .status = completion->status,
         .count = completion->count,
         .key_bytes = request->key_bytes,
-        .value_bytes = request->value_bytes,
+        .value_bytes = is_scan ? request->value_bytes : sw_request_answer_bytes(request),
         .has_values = request->want_values || is_scan,
         .lacks_found = request->declines_found,
         .hits = completion->hits,

@@ -106,6 +106,8 @@ enum sw_ring_array {
     SW_RING_EVICTED_KEYS,
     SW_RING_EVICTED_VALUES,
     SW_RING_EVICTED_SCORES,
+    SW_RING_PLACES,
+    SW_RING_TIMES = SW_RING_PLACES, /* expiry times of the keys: its place is in `arguments` */
     SW_RING_ARRAYS
 };
 
@@ -125,12 +127,16 @@ static inline uint64_t sw_ring_place_offset(uint64_t place)
 }
 
 /* FOUND_BYTES: GET and PEEK store a byte of 0 or 1 for each key in FOUND instead of a bit, and
- * zeros up to a multiple of 8 bytes. A server that can do so reports it in Sharing. */
-enum sw_ring_flag { SW_RING_FOUND_BYTES = 1 };
+ * zeros up to a multiple of 8 bytes. DETAILS: an operation on keys has fields in `arguments`. A
+ * server reports in Sharing which of them it takes. Others refuse the record. */
+enum sw_ring_flag { SW_RING_FOUND_BYTES = 1, SW_RING_DETAILS = 2 };
 
 /* `arguments`: SCAN: cursor, score_min, score_max. COUNT_SCORES, ERASE_SCORES: 0, score_min,
  * score_max. RESIZE: capacity_slots. EPOCH: epoch. WAIT_DURABLE: sequence, incarnation, timeout_ms.
- * Others: 0. */
+ * DETAILS: time_ms, or with SW_RING_HAS_TIMES the place of TIMES; range_offset and range_bytes (of
+ * ADD scale_bits and operand_type), the first of them in the low half; `times` and
+ * SW_RING_HAS_TIMES. Others: 0. */
+#define SW_RING_HAS_TIMES 256U
 struct sw_submission {
     uint64_t id;
     uint8_t operation;
@@ -140,7 +146,7 @@ struct sw_submission {
     uint64_t arguments[3];
     uint32_t table;    /* as in a Request; an older server refuses a record in which one is not 0 */
     uint32_t table_id; /* likewise */
-    uint64_t places[SW_RING_ARRAYS];
+    uint64_t places[SW_RING_PLACES];
 };
 
 /* As the fields of a Reply. The text is there if the status is not OK. */
@@ -185,6 +191,10 @@ const char *sw_submission_decode(const struct sw_submission *submission, uint32_
                                  uint32_t value_bytes, struct sw_request *request);
 /* Does the reverse, except for the places of the arrays: they are SW_RING_NONE. */
 void sw_submission_encode(const struct sw_request *request, struct sw_submission *submission);
+
+/* Return and set the place of an array. Only a request that has_times has a place of TIMES. */
+uint64_t sw_submission_place(const struct sw_submission *submission, int array);
+void sw_submission_set_place(struct sw_submission *submission, int array, uint64_t place);
 
 /* The bytes and the alignment of each array of a request, by enum sw_ring_array; 0 if the request
  * has no such array. */

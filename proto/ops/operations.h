@@ -66,7 +66,8 @@
  *           ANY, EXPIRY (tables whose keys expire), IDS (tables that number their keys).
  * use       USE if it counts as a use of a cache entry, otherwise NO_USE.
  * times     TIMES if a request may set an expiry time with it, otherwise NO_TIMES.
- * device    DEVICE if its arrays may lie in device memory, otherwise HOST.
+ * device    DEVICE if the table uses arrays in device memory where they lie. COPIES if the server
+ *           copies them to its own memory and back, because others than the table use them.
  * acl       SAME: `command` does the same. LIKE: no command does the same; `command` is closest.
  * command   RESP command whose ACL right the operation requires.
  * text      one sentence for sherwood.proto and sherwood.h. */
@@ -106,7 +107,7 @@
 /* Operations with two operands, on integers and rows. The code for one operand does not load the
  * second one, so a batch that has such an operation takes paths of its own (SW_OPS_PAIR). */
 #define SW_PAIR_OPERATION_MAP(X) \
-    X(CAS, 68, 46, SWAP, EQUAL, OWN, PLAIN, NO_USE, NO_TIMES, HOST, SAME, "cas", \
+    X(CAS, 68, 46, SWAP, EQUAL, OWN, PLAIN, NO_USE, NO_TIMES, COPIES, SAME, "cas", \
       "if the value equals the operand's first value, store the second")
 #define SW_OTHER_OPERATION_MAP(X) \
     X(PEEK, 11, 10, READ, ALWAYS, OWN, CACHE, NO_USE, NO_TIMES, DEVICE, LIKE, "get", \
@@ -133,38 +134,38 @@
       "rows: as ADD_F16, in bfloat16: the high half of a 32-bit float") \
     X(ADD_PRESENT_F16, 23, 22, ADD_ROW, PRESENT, F16, ROWS, USE, NO_TIMES, DEVICE, SAME, "add", "") \
     X(ADD_PRESENT_BF16, 24, 23, ADD_ROW, PRESENT, BF16, ROWS, USE, NO_TIMES, DEVICE, SAME, "add", "") \
-    X(EXPIRE, 25, 24, EXPIRE, ALWAYS, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
+    X(EXPIRE, 25, 24, EXPIRE, ALWAYS, OWN, EXPIRY, NO_USE, NO_TIMES, COPIES, SAME, "expire", \
       "set the expiry time of a present key") \
-    X(EXPIRE_NONE, 26, 25, EXPIRE, NEVER, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
+    X(EXPIRE_NONE, 26, 25, EXPIRE, NEVER, OWN, EXPIRY, NO_USE, NO_TIMES, COPIES, SAME, "expire", \
       "as EXPIRE, if the key has no expiry time") \
-    X(EXPIRE_SOME, 27, 26, EXPIRE, SOME, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
+    X(EXPIRE_SOME, 27, 26, EXPIRE, SOME, OWN, EXPIRY, NO_USE, NO_TIMES, COPIES, SAME, "expire", \
       "as EXPIRE, if the key has an expiry time") \
-    X(EXPIRE_LATER, 28, 27, EXPIRE, LATER, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
+    X(EXPIRE_LATER, 28, 27, EXPIRE, LATER, OWN, EXPIRY, NO_USE, NO_TIMES, COPIES, SAME, "expire", \
       "as EXPIRE, if the key has an earlier expiry time") \
-    X(EXPIRE_EARLIER, 29, 28, EXPIRE, EARLIER, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
+    X(EXPIRE_EARLIER, 29, 28, EXPIRE, EARLIER, OWN, EXPIRY, NO_USE, NO_TIMES, COPIES, SAME, "expire", \
       "as EXPIRE, if the key has a later expiry time or none") \
-    X(EXPIRE_SHORTEN, 30, 29, EXPIRE, SHORTEN, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "expire", \
+    X(EXPIRE_SHORTEN, 30, 29, EXPIRE, SHORTEN, OWN, EXPIRY, NO_USE, NO_TIMES, COPIES, SAME, "expire", \
       "as EXPIRE, if the key has a later expiry time") \
-    X(INCRBY, 77, 30, INCRBY, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "incrby", \
+    X(INCRBY, 77, 30, INCRBY, ALWAYS, STRING, ROWS, USE, TIMES, COPIES, SAME, "incrby", \
       "rows of strings: add an integer, a decimal text, as in redis") \
-    X(INCRBYFLOAT, 78, 31, INCRBYFLOAT, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "incrbyfloat", \
+    X(INCRBYFLOAT, 78, 31, INCRBYFLOAT, ALWAYS, STRING, ROWS, USE, TIMES, COPIES, SAME, "incrbyfloat", \
       "rows of strings: add a decimal number; other values stay") \
-    X(APPEND, 79, 32, APPEND, ALWAYS, STRING, ROWS, USE, TIMES, HOST, SAME, "append", \
+    X(APPEND, 79, 32, APPEND, ALWAYS, STRING, ROWS, USE, TIMES, COPIES, SAME, "append", \
       "rows of strings: append; an absent key counts as empty") \
-    X(SETRANGE, 69, 38, SETRANGE, ALWAYS, OWN, ROWS, NO_USE, NO_TIMES, HOST, SAME, "setrange", \
+    X(SETRANGE, 69, 38, SETRANGE, ALWAYS, OWN, ROWS, NO_USE, NO_TIMES, COPIES, SAME, "setrange", \
       "rows: replace part; an absent key counts as zeros") \
-    X(INCREMENT_F32, 80, 39, ADD_FITTING, ALWAYS, F32, ROWS, USE, TIMES, HOST, LIKE, "incrbyfloat", \
+    X(INCREMENT_F32, 80, 39, ADD_FITTING, ALWAYS, F32, ROWS, USE, TIMES, COPIES, LIKE, "incrbyfloat", \
       "rows of f32: add; a number stays if its sum is not finite") \
-    X(INCREMENT_U64, 81, 40, ADD_FITTING, ALWAYS, U64, ROWS, USE, TIMES, HOST, LIKE, "incrby", \
+    X(INCREMENT_U64, 81, 40, ADD_FITTING, ALWAYS, U64, ROWS, USE, TIMES, COPIES, LIKE, "incrby", \
       "rows of u64: add; a number stays if its sum would overflow") \
-    X(DECREMENT_U64, 82, 41, SUBTRACT_FITTING, ALWAYS, U64, ROWS, USE, NO_TIMES, HOST, LIKE, "decrby", \
+    X(DECREMENT_U64, 82, 41, SUBTRACT_FITTING, ALWAYS, U64, ROWS, USE, NO_TIMES, COPIES, LIKE, "decrby", \
       "rows of u64: subtract if present; a smaller number stays") \
-    X(INCREMENT_I64, 83, 42, ADD_FITTING, ALWAYS, I64, ROWS, USE, TIMES, HOST, LIKE, "incrby", \
+    X(INCREMENT_I64, 83, 42, ADD_FITTING, ALWAYS, I64, ROWS, USE, TIMES, COPIES, LIKE, "incrby", \
       "rows of i64: add; a number stays if its sum would overflow") \
     X(ADD_F64, 84, 43, ADD_ROW, ALWAYS, F64, ROWS, USE, TIMES, DEVICE, SAME, "add", \
       "rows: as ADD_F32, 64-bit floats; value_bytes is a multiple of 8") \
     X(ADD_PRESENT_F64, 85, 44, ADD_ROW, PRESENT, F64, ROWS, USE, NO_TIMES, DEVICE, SAME, "add", "") \
-    X(INCREMENT_F64, 86, 45, ADD_FITTING, ALWAYS, F64, ROWS, USE, TIMES, HOST, LIKE, "incrbyfloat", \
+    X(INCREMENT_F64, 86, 45, ADD_FITTING, ALWAYS, F64, ROWS, USE, TIMES, COPIES, LIKE, "incrbyfloat", \
       "rows of f64: add; a number stays if its sum is not finite")
 #define SW_DATA_OPERATION_MAP(X) \
     SW_INTEGER_OPERATION_MAP(X) SW_PAIR_OPERATION_MAP(X) SW_OTHER_OPERATION_MAP(X)
@@ -174,11 +175,11 @@
 /* Operations on keys that the server makes of one operation of the table, `op`. The columns are the
  * same. */
 #define SW_COMPOSED_OPERATION_MAP(X) \
-    X(GETRANGE, 70, GET, GETRANGE, ALWAYS, OWN, BLOBS, USE, NO_TIMES, HOST, SAME, "getrange", \
+    X(GETRANGE, 70, GET, GETRANGE, ALWAYS, OWN, BLOBS, USE, NO_TIMES, COPIES, SAME, "getrange", \
       "rows, also of a cache: read part of the value") \
-    X(PERSIST, 71, EXPIRE, PERSIST, PRESENT, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "persist", \
+    X(PERSIST, 71, EXPIRE, PERSIST, PRESENT, OWN, EXPIRY, NO_USE, NO_TIMES, COPIES, SAME, "persist", \
       "remove the expiry time of a present key") \
-    X(TTL, 72, GET, TTL, ALWAYS, OWN, EXPIRY, NO_USE, NO_TIMES, HOST, SAME, "ttl", \
+    X(TTL, 72, GET, TTL, ALWAYS, OWN, EXPIRY, NO_USE, NO_TIMES, COPIES, SAME, "ttl", \
       "read the expiry time: 8 bytes; 0 if the key never expires or is absent") \
     X(ASSIGN, 87, FIND_OR_INSERT, ASSIGN, ALWAYS, OWN, IDS, NO_USE, NO_TIMES, DEVICE, SAME, "assign", \
       "ids: return the key's id; an absent key gets the lowest free one")
@@ -316,7 +317,7 @@ enum sw_on {
 enum sw_yes {
     SW_IS_NO_USE,
     SW_IS_NO_TIMES = 0,
-    SW_IS_HOST = 0,
+    SW_IS_COPIES = 0,
     SW_IS_NOTHING = 0,
     SW_IS_USE,
     SW_IS_TIMES = 1,

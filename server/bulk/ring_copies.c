@@ -9,6 +9,7 @@
 #include "server/bulk/frame_memory.h"
 #include "server/bulk/region_copies.h"
 #include "server/bulk/request.h"
+#include "server/bulk/set_keepttl.h"
 #include "server/bulk/shared_memory.h"
 
 /* --- what is copied --------------------------------------------------------------------------- */
@@ -16,8 +17,11 @@
 bool sw_ring_copies_all(const struct sw_bulk_table *table, const struct sw_request *request)
 {
     const struct sw_batches *batches = table->batches;
-    return sw_operation_is_data(request->operation) && sw_request_logs_results(request) &&
-           sw_batches_are_followed(batches);
+    return sw_operation_is_data(request->operation) &&
+           (!sw_operation_takes_device(request->operation) || request->has_times ||
+            request->scale_bits != 0 || request->operand_type != 0 ||
+            sw_bulk_is_set_keepttl(&batches->shape, request) ||
+            (sw_request_logs_results(request) && sw_batches_are_followed(batches)));
 }
 
 /* Must the server copy keys and operands, so that the client cannot change them? */
@@ -39,7 +43,7 @@ struct part {
     enum sw_ring_array array;
     uint64_t offset;
 };
-#define INPUTS 3
+#define INPUTS 4
 
 static void find_inputs(const struct sw_request *request, struct part parts[INPUTS])
 {
@@ -47,6 +51,7 @@ static void find_inputs(const struct sw_request *request, struct part parts[INPU
     parts[0] = (struct part){SW_RING_KEYS, body.first};
     parts[1] = (struct part){SW_RING_OPERANDS, body.second};
     parts[2] = (struct part){SW_RING_SCORES, body.scores};
+    parts[3] = (struct part){SW_RING_TIMES, body.times};
 }
 
 /* --- the copies ------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * ring_copies.h - copies of the keys, operands and scores of a record, which the client can then no
- * longer change. Where others than the table read the results, the record has memory as a frame
- * has, and complete.c copies its results to the regions.
+ * longer change. Where others than the table use the arrays, the record has memory as a frame has,
+ * and complete.c copies its results to the regions.
  *
  * A record is taken when its copies are complete. While the device copies, the connection is
  * stalled (SW_STALL_COPIES), and the record and its frame are in struct sw_bulk_shared. Then the

@@ -34,6 +34,7 @@ static const char *const array_names[] = {
     [SW_RING_EVICTED_KEYS] = "evicted keys",
     [SW_RING_EVICTED_VALUES] = "evicted values",
     [SW_RING_EVICTED_SCORES] = "scores of what was evicted",
+    [SW_RING_TIMES] = "expiry times",
 };
 
 /* --- where the arrays lie --------------------------------------------------------------------- */
@@ -53,8 +54,9 @@ static bool place(struct sw_bulk_frame *frame, const struct sw_submission *submi
         if (extents[i].bytes == 0) {
             continue;
         }
-        uint32_t index = sw_ring_place_region(submission->places[i]);
-        uint64_t offset = sw_ring_place_offset(submission->places[i]);
+        const uint64_t at = sw_submission_place(submission, i);
+        uint32_t index = sw_ring_place_region(at);
+        uint64_t offset = sw_ring_place_offset(at);
         struct sw_region *region = index < shared->regions_max ? shared->regions[index] : NULL;
         frame->arrays[i] = sw_region_at(region, offset, extents[i].bytes, extents[i].align);
         if (frame->arrays[i] == NULL) {

@@ -79,7 +79,8 @@ void sw_bulk_attach(struct sw_bulk_frame *frame)
                              .sharing = {.regions_max = config->regions_max,
                                          .ring_entries_max = config->ring_entries_max,
                                          .region_bytes_max = config->region_bytes_max,
-                                         .found_bytes = true}};
+                                         .found_bytes = true,
+                                         .details = true}};
     reply.sharing.has_device =
         sw_memory_device(frame->bulk->first->table, reply.sharing.device_uuid);
     sw_bulk_reply(frame, &reply, NULL, 0);

@@ -54,8 +54,9 @@ static void place(struct world *world, const struct sw_submission *submission,
         if (extents[i].bytes == 0) {
             continue;
         }
-        uint32_t index = sw_ring_place_region(submission->places[i]);
-        uint64_t offset = sw_ring_place_offset(submission->places[i]);
+        const uint64_t at = sw_submission_place(submission, i);
+        uint32_t index = sw_ring_place_region(at);
+        uint64_t offset = sw_ring_place_offset(at);
         struct sw_region *region = index < REGIONS ? &world->regions[index] : NULL;
         volatile uint8_t *array = sw_region_at(region, offset, extents[i].bytes, extents[i].align);
         if (array == NULL) {
@@ -81,7 +82,9 @@ static void judge(struct world *world, const struct sw_submission *submission)
     }
     /* What was understood survives being written and read once more. */
     sw_submission_encode(&request, &encoded);
-    memcpy(encoded.places, submission->places, sizeof(encoded.places));
+    for (int i = 0; i < (request.has_times ? SW_RING_ARRAYS : SW_RING_PLACES); i++) {
+        sw_submission_set_place(&encoded, i, sw_submission_place(submission, i));
+    }
     require(sw_submission_decode(&encoded, world->key_bytes, world->value_bytes, &again) == NULL);
     require(memcmp(&request, &again, sizeof(request)) == 0);
 }

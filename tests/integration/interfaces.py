@@ -11,7 +11,7 @@ import struct
 import wire
 from harness import BUILD, check, equal
 from matrix import columns
-from ring import FOUND, KEYS, OPERANDS, VALUES, Ring, place
+from ring import DETAILS, FOUND, FOUND_BYTES, HAS_TIMES, KEYS, OPERANDS, VALUES, Ring, place
 
 
 def cut(data, size, count):
@@ -84,34 +84,46 @@ class Segments(Frames):
 
 
 class Rings(Frames):
-    """Records of a ring in shared memory. Records have no expiry times. Half of the GETs ask for a byte for each found bit."""
-    takes_times = False
+    """Records of a ring in shared memory. Half of the GETs ask for a byte for each found bit."""
     AT = {KEYS: 0, OPERANDS: 1 << 16, VALUES: 1 << 18, FOUND: 1 << 19}
+    TIMES_AT = 3 << 18
 
     def __init__(self, server, shape):
         self.ring, self.shape, self.hits, self.overflows = Ring(server), shape, None, None
 
-    def may_refuse(self, row):
-        return not row.device
+    def details(self, ask):
+        """Returns flags and arguments of a record."""
+        offset, size = ask.part() if ask.row.verb in ("SETRANGE", "GETRANGE") else (0, 0)
+        time, times = 0, ask.when
+        if ask.each_ms is not None and len(set(ask.each_ms)) == 1:
+            time = ask.each_ms[0]
+        elif ask.each_ms is not None:
+            self.ring.put(self.TIMES_AT, b"".join(at.to_bytes(8, "little") for at in ask.each_ms))
+            time, times = place(0, self.TIMES_AT), times | HAS_TIMES
+        arguments = time, offset | size << 32, times
+        return DETAILS if any(arguments) else 0, arguments
 
     def ask(self, ask):
         shape, count, body = self.shape, len(ask.keys), ask.body(self.shape)
-        arrays = {KEYS} | {i for i, wanted in zip((OPERANDS, VALUES, FOUND), (body, self.wants[0] and shape.value_bytes, self.wants[1])) if wanted}
+        width = 8 if ask.row.verb == "TTL" else ask.part()[1] if ask.row.verb == "GETRANGE" else shape.value_bytes
+        arrays = {KEYS} | {i for i, wanted in zip((OPERANDS, VALUES, FOUND), (body, self.wants[0] and width, self.wants[1])) if wanted}
         self.ring.put(0, b"".join(key.to_bytes(shape.key_bytes, "little") for key in ask.keys))
         self.ring.put(self.AT[OPERANDS], body)
         in_bytes = ask.row.name == "GET" and self.wants[1] and sum(ask.keys) % 2 == 1
         self.ring.put(self.AT[FOUND], b"\xa5" * 128)
-        done = self.ring.run(ask.row.number, count, {i: place(0, self.AT[i]) for i in arrays}, flags=int(in_bytes))
+        flags, arguments = self.details(ask)
+        done = self.ring.run(ask.row.number, count, {i: place(0, self.AT[i]) for i in arrays}, arguments=arguments,
+                             flags=flags | FOUND_BYTES * in_bytes)
         if done.status != wire.OK:
             return done.message
-        values = self.ring.get(self.AT[VALUES], count * shape.value_bytes)
+        values = self.ring.get(self.AT[VALUES], count * width)
         found, self.hits, self.overflows = self.ring.get(self.AT[FOUND], 128), done.hits, done.overflows
         size = -(-count // 8) * 8 if in_bytes else -(-count // 64) * 8 if self.wants[1] else 0
         equal(found[size:], b"\xa5" * (128 - size), f"{ask.row.name}: bytes behind the found bits")
         if in_bytes:
             equal(found[count:size], bytes(size - count), f"{ask.row.name}: zeros behind the found bytes")
         bits = list(found[:count]) if in_bytes else [found[i // 8] >> i % 8 & 1 for i in range(count)]
-        return (cut(values, shape.value_bytes, count) if self.wants[0] else None,
+        return (cut(values, width, count) if self.wants[0] else None,
                 bits if self.wants[1] else None)
 
     def close(self):

@@ -92,7 +92,6 @@ class Row:
     element: str
     on: str
     times: bool
-    device: bool
     acl: str
     command: str
 
@@ -108,9 +107,8 @@ def rows():
     for line in re.findall(r"^#define SW_\w+_OPERATION_MAP\(X\).*$", text, flags=re.M):
         for body in re.findall(r'X\((\w+, \d+, \w+, .*?, "\w+"), +"', line):
             if len(columns_of := body.split(", ")) == 12:  # those of controls have fewer
-                name, number, _, verb, guard, element, on, _, times, device, acl, command = columns_of
-                found.append(Row(name, int(number), verb, guard, element, on, times == "TIMES", device == "DEVICE", acl,
-                                 command.strip('"')))
+                name, number, _, verb, guard, element, on, _, times, _, acl, command = columns_of
+                found.append(Row(name, int(number), verb, guard, element, on, times == "TIMES", acl, command.strip('"')))
     return found
 
 

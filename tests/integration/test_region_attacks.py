@@ -17,7 +17,7 @@ import tempfile
 import ring
 import wire
 from harness import SLOWER, Bystander, Moves, at_once, case, check, drawn_seed, equal, eventually, main, run
-from ring import (EVICTED_VALUES, FOUND, KEYS, OPERANDS, SCORES, VALUES, Ring, all_gone, by_socket,
+from ring import (DETAILS, EVICTED_VALUES, FOUND, HAS_TIMES, KEYS, OPERANDS, SCORES, VALUES, Ring, all_gone, by_socket,
                   everything, gauges, numbers, place, serving)
 
 MIB = 1 << 20
@@ -136,11 +136,22 @@ def bad_records():
         good = {KEYS: place(0, 0), OPERANDS: place(0, 0)}
         cases = [("count 0", {"count": 0}), ("a count above the limit", {"count": 4097}),
                  ("a count of 2^32 - 1", {"count": 2**32 - 1}), ("operation 0", {"operation": 0}),
-                 ("operation 255", {"operation": 255}), ("found bytes of SET", {"flags": 1}), ("unknown flags", {"flags": 2}),
+                 ("operation 255", {"operation": 255}), ("found bytes of SET", {"flags": 1}), ("unknown flags", {"flags": 4}),
                  ("a table of no place", {"table": 1}), ("the id of no table", {"table_id": 9}), ("by_score", {"by_score": 2}),
                  ("no operands", {"places": {KEYS: place(0, 0)}}), ("no keys", {"places": {}}),
                  ("scores of integers", {"places": {**good, SCORES: place(0, 0)}}),
                  ("evicted of integers", {"places": {**good, EVICTED_VALUES: place(0, 0)}})]
+        details = {  # flags DETAILS: arguments of SET, unless another operation is named
+            "a field of no detail": (0, 0, 512), "no kind of times": (9, 0, 4), "a time without its kind": (9, 0, 0),
+            "no time": (0, 0, wire.AT), "a time above 2^63": (1 << 63, 0, wire.IN), "no array of times": (ring.NONE, 0, wire.AT | HAS_TIMES),
+            "times elsewhere": (place(9, 0), 0, wire.AT | HAS_TIMES), "times that are 0": (place(0, 1 << 19), 0, wire.AT | HAS_TIMES),
+            "times that are unaligned": (place(0, 4), 0, wire.AT | HAS_TIMES), "KEEP with a time": (9, 0, wire.KEEP),
+            "a range": (0, 1 << 32, 0)}
+        cases += [(what, {"flags": DETAILS, "arguments": lie}) for what, lie in details.items()]
+        cases += [("details of CLEAR", {"operation": 35, "places": {}, "flags": DETAILS}),
+                  ("found bytes of TTL", {"operation": 72, "places": {KEYS: place(0, 0), FOUND: place(0, 8192)}, "flags": 1}),
+                  ("GETRANGE of integers", {"operation": 70, "places": {KEYS: place(0, 0)}, "flags": DETAILS, "arguments": (0, 1 << 32, 0)}),
+                  ("half of the pairs", {"operation": 68, "places": {KEYS: place(0, 0), OPERANDS: place(0, MIB - 4096)}})]
         for i in (KEYS, OPERANDS, VALUES, FOUND):
             for where in (place(1, 0), place(2, 0), place(63, 0), place(64, 0), place(65535, 0),
                           place(0, MIB - 56), place(0, MIB), place(0, MIB + 8),

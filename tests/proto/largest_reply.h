@@ -21,6 +21,7 @@ static inline struct sw_reply largest_reply(void)
     reply.has_info = reply.info.is_cluster = reply.info.takes_times = true;
     reply.info.takes_tables = reply.has_sharing = reply.sharing.has_device = true;
     reply.sharing.found_bytes = true;
+    reply.sharing.details = true;
     return reply;
 }
 
