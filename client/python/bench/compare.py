@@ -43,9 +43,11 @@ HEAD = "study,library,operation,slot_bits,F,batch,metric,value,unit"
 
 
 class Table:
-    """The results: values by (library, operation, batch, metric, unit), in the order of rounds."""
+    """The results of a study: values by (library, operation, batch, metric, unit), in the order of rounds."""
 
-    def __init__(self):
+    def __init__(self, study, slot_bits):
+        self.study = study
+        self.slot_bits = slot_bits
         self.values = {}
 
     def add(self, library, operation, batch, metric, value, unit):
@@ -58,7 +60,7 @@ class Table:
         folder.mkdir(parents=True, exist_ok=True)
         raw, summary = [f"repetition,{HEAD}"], [HEAD]
         for (library, operation, batch, metric, unit), values in self.values.items():
-            row = f"python,{library},{operation},128,,{batch},{metric}"
+            row = f"{self.study},{library},{operation},{self.slot_bits},,{batch},{metric}"
             raw += [f"{i},{row},{value:.12g},{unit}" for i, value in enumerate(values, 1)]
             summary.append(f"{row},{statistics.median(values):.12g},{unit}")
         (folder / "raw.csv").write_text("\n".join(raw) + "\n", encoding="ascii")
@@ -209,13 +211,26 @@ def redis_of(folder, port):
                              f" redis-server {client.info('server')['redis_version']}")
 
 
+def describe(program, versions):
+    """Returns the text of run_info.txt."""
+    commit = "not known" if shutil.which("git") is None else subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, check=False, text=True, stdout=subprocess.PIPE).stdout.strip()
+    cpu = [line.split(":")[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8") if line.startswith("model name")]
+    return (f"date: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%M:%SZ}\n"
+            f"command: client/python/bench/{program} {' '.join(sys.argv[1:])}\ncommit: {commit}\n"
+            f"cpu: {cpu[0] if cpu else platform.machine()}, {len(cpu)} processors\ngpu: none\n"
+            f"kernel: {platform.system()} {platform.release()} {platform.machine()}\n"
+            f"load average at the end: {os.getloadavg()[0]:.1f} (of this study and whatever else ran)\n"
+            f"python: {platform.python_version()}, numpy {np.__version__}; {versions}\n")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--output", type=pathlib.Path)
     parser.add_argument("--loops", default="1", help="I/O loops of the daemon (1)")
     options = parser.parse_args()
-    table = Table()
+    table = Table("python", 128)
     with tempfile.TemporaryDirectory(prefix="sherwood-") as folder:
         path = f"{folder}/s"
         daemon = start([ROOT / "build" / "sherwoodd", "--port", "0", "--http-port", "0", "--unix-socket",
@@ -243,17 +258,7 @@ def main():
         print(f"{library:14} {operation:18} {batch:8} {metric:26} median {statistics.median(values):12.4g}"
               f" ({min(values):.4g} to {max(values):.4g}) {unit}")
     if options.output:
-        commit = "not known" if shutil.which("git") is None else subprocess.run(
-            ["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, check=False, text=True,
-            stdout=subprocess.PIPE).stdout.strip()
-        cpu = [line.split(":")[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8")
-               if line.startswith("model name")]
-        table.write(options.output, f"date: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%M:%SZ}\n"
-                    f"command: client/python/bench/compare.py {' '.join(sys.argv[1:])}\ncommit: {commit}\n"
-                    f"cpu: {cpu[0] if cpu else platform.machine()}, {len(cpu)} processors\ngpu: none\n"
-                    f"kernel: {platform.system()} {platform.release()} {platform.machine()}\n"
-                    f"load average at the end: {os.getloadavg()[0]:.1f} (of this study and whatever else ran)\n"
-                    f"python: {platform.python_version()}, numpy {np.__version__}; {versions}\n")
+        table.write(options.output, describe("compare.py", versions))
 
 
 if __name__ == "__main__":
