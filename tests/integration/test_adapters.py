@@ -15,7 +15,7 @@ import tempfile
 import textwrap
 import types
 
-from harness import ROOT, Skip, case, check, equal, main
+from harness import ROOT, Skip, case, check, equal, eventually, main
 from package import LIB, daemon, np, raises, sherwood
 
 IDS = ("--backend", "cpu", "--key-bits", "64")
@@ -77,6 +77,30 @@ def torchrec_rows():
         raises(sherwood.Refused, "give shard=", users.rebuild_with_output_id_range, (0, 5), [0, 5, 10])
         client.flush()
         raises(sherwood.Refused, "start the server with --ids 2", ManagedCollision(client, 3), features([1, 2, 3]))
+
+
+@case
+def torchrec_expiry():
+    """with a ttl, raw ids that training no longer has lose their rows to others, which are initialized again"""
+    torch, sparse = needs("torch", "torchrec.sparse.jagged_tensor")
+    from sherwood.torchrec import ManagedCollision  # pylint: disable=import-outside-toplevel
+
+    def rows_of(module, *raw):
+        return module({"a": sparse.JaggedTensor(torch.tensor(raw), lengths=torch.tensor([len(raw)]))})["a"].values().tolist()
+
+    with daemon(*IDS, "--ids", "3") as server, sherwood.connect(server.unix) as client:
+        users = ManagedCollision(client, 4, ttl=1000)
+        equal((rows_of(users, 1, 2, 3), sorted(users.evict().tolist())), ([0, 1, 2], [0, 1, 2]))
+        left = client.ttl_many(np.array([1, 2, 3], np.int64))[0]
+        check((left > 900).all() and (left <= 1000).all(), f"seconds left: {left}")
+        client.expire_many(np.array([1, 2], np.int64), ttl=5)
+        equal(rows_of(users.eval(), 1), [0])
+        check(client.ttl_many(np.array([1], np.int64))[0][0] <= 5, "eval renews nothing")
+        equal(rows_of(users.train(), 2), [1])
+        client.expire_many(np.array([1], np.int64), ttl=0.001)
+        eventually(lambda: not client.contains_many(np.array([1], np.int64))[0], "raw id 1 to expire")
+        equal((rows_of(users, 9, 2), users.evict().tolist()), ([0, 1], [0]))
+        raises(sherwood.Full, "no id is free", rows_of, users, 10)
 
 
 TORCHREC = """

@@ -87,7 +87,7 @@ class Table:
 
     def set_absent(self, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
         """Stores values of absent keys. Returns the value that each key then has. Not an operator: torch.compile ends a graph here."""
-        old, was = self.calls.set_many(keys, values, only="absent", previous=True, **_options(self, keys))
+        old, was = self.calls.set_many(keys.contiguous(), values.contiguous(), only="absent", previous=True, **_options(self, keys))
         return torch.where(was.view(-1, *[1] * len(self.value_shape)), old, values)
 
     def delete_(self, keys: torch.Tensor) -> torch.Tensor:

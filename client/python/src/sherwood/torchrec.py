@@ -28,20 +28,21 @@ class ManagedCollision(ManagedCollisionModule):
     """Maps raw ids to the rows 0 .. size-1 of an embedding.
 
     In training a new raw id gets the lowest free row. In eval a raw id without a row gets the last row, size-1, which no raw id
-    has: start the server with `--ids` of size - 1. If no row is free, the call raises Full: let raw ids expire that nobody uses
-    (`--default-ttl`), or delete them with `client.delete_many`.
+    has: start the server with `--ids` of size - 1. If no row is free, the call raises Full: raise the size, give a `ttl`, or delete
+    raw ids with `client.delete_many`.
 
     Args:
         client: of the server, or of its table, with the ids.
         size: the rows of the embedding, `num_embeddings` of its config.
         gpu: `client.attach()`, for features on a GPU.
+        ttl: seconds. A raw id that no training step has had for this time loses its row, which then is free for another one.
         input_size: raw ids are below it. TorchRec divides them among ranks by it.
         shard: for a sharded embedding, a function of (first, size) that returns the client of the rank with these rows, or
             (client, gpu). Each rank needs a server or a table of its own, with ids of its size; the rank with the last rows
             has one id less.
     """
 
-    def __init__(self, client: Client, size: int, *, gpu: Optional[Device] = None, input_size: int = 2**63 - 1,
+    def __init__(self, client: Client, size: int, *, gpu: Optional[Device] = None, ttl: Optional[float] = None, input_size: int = 2**63 - 1,
                  shard: Optional[Callable[[int, int], Any]] = None, _first: int = 0, _segments: Optional[list[int]] = None,
                  _device: Optional[torch.device] = None) -> None:
         table = Table(client if gpu is None else gpu)
@@ -53,6 +54,7 @@ class ManagedCollision(ManagedCollisionModule):
         self._size = size
         self._first = _first
         self._input_size = input_size
+        self._ttl = ttl
         self._shard = shard
         self._new: Optional[torch.Tensor] = None
 
@@ -82,6 +84,8 @@ class ManagedCollision(ManagedCollisionModule):
             known: torch.Tensor = self._table.lookup(raw, default=last)[0]
             return known
         rows, is_new = self._table.assign_(raw)
+        if self._ttl is not None:
+            self._client.expire_many(raw.cpu(), ttl=self._ttl)
         new = rows[is_new]
         if len(new) > 0:
             if int(new.max()) >= last:
@@ -144,5 +148,5 @@ class ManagedCollision(ManagedCollisionModule):
         else:
             made = self._shard(first, end - first)
             client, gpu = made if isinstance(made, tuple) else (made, None)
-        return type(self)(client, end - first, gpu=gpu, input_size=self._input_size, shard=self._shard, _first=first,
+        return type(self)(client, end - first, gpu=gpu, ttl=self._ttl, input_size=self._input_size, shard=self._shard, _first=first,
                           _segments=output_segments, _device=device)
