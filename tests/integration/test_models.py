@@ -107,20 +107,22 @@ def registry_holds():
 
 
 # Rule: the smallest budget in which its absence is seen, what is seen, and after how many steps.
-WRITES, SWAPS, DROPS, BREAKS = (table_files.Budget(*numbers) for numbers in (
-    (2, 0, 0, 0, 1), (2, 1, 0, 0, 1), (1, 0, 1, 1, 1), (3, 0, 0, 0, 1, 1)))
+WRITES, SWAPS, DROPS, BREAKS, ALTERS = (table_files.Budget(*numbers) for numbers in (
+    (2, 0, 0, 0, 1), (2, 1, 0, 0, 1), (1, 0, 1, 1, 1), (3, 0, 0, 0, 1, 1), (0, 2, 0, 0, 1, 0, 2)))
 FILES_WITHOUT = {"name-waits-for-log": (WRITES, "not a prefix", 8), "least-through": (WRITES, "a segment is missing", 8),
                  "catalog-last": (WRITES, "a snapshot is missing", 8), "forget-after-catalog": (WRITES, "a segment is missing", 8),
                  "number-in-lock": (WRITES, "not a prefix", 8), "through-in-lock": (WRITES, "not a prefix", 7),
                  "skip-by-table": (WRITES, "not a prefix", 7), "files-by-catalog": (DROPS, "a snapshot is missing", 8),
                  "ids-once": (DROPS, "not a prefix", 9), "changes-by-catalog": (SWAPS, "not a prefix", 6),
-                 "catalog-in-mutex": (SWAPS, "not a prefix", 7), "mend-all": (BREAKS, "a segment is missing", 7)}
+                 "catalog-in-mutex": (SWAPS, "not a prefix", 7), "mend-all": (BREAKS, "a segment is missing", 7),
+                 "alter-by-record": (ALTERS, "not a prefix", 2), "swap-has-options": (ALTERS, "not a prefix", 2),
+                 "own-options": (ALTERS, "not a prefix", 7)}
 
 
 @case
 def table_files_hold():
     """model of one log and the catalogs of several tables: a start behind any crash finds a prefix with all that is durable"""
-    budgets = (SWAPS, DROPS, BREAKS, table_files.Budget(2, 0, 0, 0, 2), table_files.Budget(2, 0, 1, 0, 1, 1))
+    budgets = (SWAPS, DROPS, BREAKS, ALTERS, table_files.Budget(2, 0, 0, 0, 2), table_files.Budget(2, 0, 1, 0, 1, 1))
     holds(7000, table_files.explore, *map(table_files.Model, budgets))
 
 

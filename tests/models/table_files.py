@@ -22,37 +22,50 @@ RULES = {
     "ids-once": "the id of a table is never given again",
     "changes-by-catalog": "a start carries out the changes behind the catalog's number",
     "catalog-in-mutex": "the number and the places of a catalog are read while no change is carried out",
+    "alter-by-record": "an ALTER is a record, unless the first table lies in place a, where it has the options of the command line",
+    "swap-has-options": "the SWAP that moves the first table out of place a has its options",
+    "own-options": "a start gives another table in place a the options of the catalog",
     "mend-all": "a catalog mends a broken log only if every table has what was handed in",
 }
 
 # How often each may happen. `breaks`: the log may break.
-Budget = collections.namedtuple("Budget", "writes swaps drops creates saves breaks", defaults=(0,))
+Budget = collections.namedtuple("Budget", "writes swaps drops creates saves breaks alters", defaults=(0, 0))
 
 # history: all writes and changes by number. flying: (number, table) of writes without effect. first: the first record of the
-# log. saver: its phase, the tables to do, the rows made, and an image. log: whether it is broken, and a mended gap.
-World = collections.namedtuple("World", "history flying contents places next_id first durable catalogs files saver used broken gap")
+# log. options: of the tables that were altered, the number of the ALTER, or -1 if it is no record. saver: its phase, the tables to do, the rows made, and an image. log: whether it is broken, and a mended gap.
+World = collections.namedtuple("World", "history flying contents places options next_id first durable catalogs files saver used broken gap")
 Saver = collections.namedtuple("Saver", "phase todo made image")
-# A catalog: its number, its places, and rows of (table, number of its file, number that the file is through).
+# A catalog: its number, its places, and rows of (table, number of its file, number that the file is through, options).
 Catalog = collections.namedtuple("Catalog", "number places rows")
 
 IDLE = Saver("idle", (), (), None)
 PLACES = (("a", 1), ("b", 2))
-START = World((), (), ((1, ()), (2, ())), PLACES, 3, 1, 0, (), (), IDLE, (0,) * 5, False, None)
-NO_CATALOG = Catalog(0, PLACES, ((1, 0, 0), (2, 0, 0)))
+START = World((), (), ((1, ()), (2, ())), PLACES, (), 3, 1, 0, (), (), IDLE, (0,) * 6, False, None)
+NO_CATALOG = Catalog(0, PLACES, ((1, 0, 0, 0), (2, 0, 0, 0)))
 
 
-def carry_out(what, number, places, contents):
+def carry_out(what, number, places, contents, options):
     """Applies one write or change to dictionaries."""
     if what[0] == "write" and what[1] in contents:
         contents[what[1]] += (number,)
     elif what[0] == "swap" and {"a", "b"} <= set(places):
         places["a"], places["b"] = places["b"], places["a"]
+        if what[1]:
+            options[1] = what[1]
     elif what[0] == "drop":
         contents.pop(what[1], None)
+        options.pop(what[1], None)
         for name in [name for name, table in places.items() if table == what[1]]:
             del places[name]
     elif what[0] == "create":
         places["c"], contents[what[1]] = what[1], ()
+    elif what[0] == "alter":
+        options[what[1]] = number
+
+
+def state(places, contents, options):
+    """Returns what a client sees behind a start. The first table has the options of the command line in place a."""
+    return places, contents, {table: value for table, value in options.items() if value and (table != 1 or places["a"] != 1)}
 
 
 def written(world):
@@ -67,19 +80,21 @@ class Model:
     # --- a start --------------------------------------------------------------------------------
 
     def recover(self, world, end):
-        """Returns (fault or None, places, contents) of a start whose log ends with the record `end`."""
+        """Returns (fault or None, what a client sees) of a start whose log ends with the record `end`."""
         catalog = world.catalogs[-1] if world.catalogs else NO_CATALOG
-        places, contents, since, files = dict(catalog.places), {}, {}, dict(world.files)
-        for table, number, through in catalog.rows:
+        places, contents, options, since, files = dict(catalog.places), {}, {}, {}, dict(world.files)
+        for table, number, through, value in catalog.rows:
             if number and (table, number) not in files:
-                return "a snapshot is missing", None, None
+                return "a snapshot is missing", None
+            is_as_started = places["a"] == table and (table == 1 or not self.on["own-options"])
+            options[table] = 0 if is_as_started else value
             contents[table] = files[(table, number)] if number else ()
             since[table] = max(number, through)
         needed = min([*since.values(), catalog.number]) + 1
         if needed <= end and needed < world.first:
-            return "a segment is missing", None, None
+            return "a segment is missing", None
         if world.gap and needed <= min(end, world.gap[1]) and max(needed, world.gap[0] + 1) <= world.gap[1]:
-            return "a segment is missing", None, None
+            return "a segment is missing", None
         for number in range(max(world.first, needed), end + 1):
             what = world.history[number - 1]
             if what[0] == "write":
@@ -87,22 +102,25 @@ class Model:
                 skips = number <= base
             else:
                 skips = number <= catalog.number and self.on["changes-by-catalog"]
+            skips |= what[0] == "alter" and not self.on["alter-by-record"]
+            if what[0] == "swap" and not self.on["swap-has-options"]:
+                what = ("swap", 0)
             if not skips:
-                carry_out(what, number, places, contents)
+                carry_out(what, number, places, contents, options)
             if what[0] == "create" and not skips:
                 since[what[1]] = number
-        return None, places, contents
+        return None, state(places, contents, options)
 
     def fault(self, world):
         """Returns what a crash would show, or None."""
-        prefixes = [(dict(PLACES), {1: (), 2: ()})]
+        places, contents, options = dict(PLACES), {1: (), 2: ()}, {}
+        prefixes = [state(dict(places), dict(contents), options)]
         for number, what in enumerate(world.history, 1):
-            places, contents = dict(prefixes[-1][0]), dict(prefixes[-1][1])
-            carry_out(what, number, places, contents)
-            prefixes.append((places, contents))
+            carry_out(what, number, places, contents, options)
+            prefixes.append(state(dict(places), dict(contents), options))
         for end in range(world.durable, written(world) + 1):
-            wrong, places, contents = self.recover(world, end)
-            if wrong is None and (places, contents) not in prefixes[world.durable:]:
+            wrong, seen = self.recover(world, end)
+            if wrong is None and seen not in prefixes[world.durable:]:
                 wrong = "not a prefix"
             if wrong is not None:
                 return wrong
@@ -114,7 +132,7 @@ class Model:
         """Yields (name, world) of every possible next step."""
         for number, table in world.flying:
             contents = dict(world.contents)
-            carry_out(("write", table), number, {}, contents)
+            carry_out(("write", table), number, {}, contents, {})
             yield f"write {number} takes effect", self.next(
                 world, contents=contents, flying=tuple(one for one in world.flying if one[0] != number))
         if not world.broken:
@@ -126,25 +144,33 @@ class Model:
         yield from self.saves(world)
 
     @staticmethod
-    def next(world, contents=None, places=None, uses=None, **fields):
-        """Returns the world with sorted contents and places, and with a use of the budget."""
+    def next(world, contents=None, places=None, options=None, uses=None, **fields):
+        """Returns the world with sorted contents, places and options, and with a use of the budget."""
         if contents is not None:
             fields["contents"] = tuple(sorted(contents.items()))
         if places is not None:
             fields["places"] = tuple(sorted(places.items()))
+        if options is not None:
+            fields["options"] = tuple(sorted(options.items()))
         if uses is not None:
             fields["used"] = tuple(n + (i == uses) for i, n in enumerate(world.used))
         return world._replace(**fields)
 
     def clients(self, world):
         places, busy = dict(world.places), {table for _, table in world.flying}
-        writes, swaps, drops, creates, _ = world.used
+        writes, swaps, drops, creates, _, alters = world.used
         number = len(world.history) + 1
         for table in sorted(set(places.values()) - busy) if writes < self.budget.writes else ():
             yield f"write {number} of table {table}", self.next(
                 world, uses=0, history=world.history + (("write", table),), flying=world.flying + ((number, table),))
         if swaps < self.budget.swaps and {"a", "b"} <= set(places):
-            yield "swap", self.change(world, 1, ("swap",))
+            kept = dict(world.options).get(1, 0) if places["a"] == 1 else 0
+            yield "swap", self.change(world, 1, ("swap", kept))
+        for place in ("a", "b") if alters < self.budget.alters else ():
+            if place == "a" and places[place] == 1:
+                yield "alter the first table", self.next(world, options={**dict(world.options), 1: -1}, uses=5)
+            elif place in places:
+                yield f"alter the table in {place}", self.change(world, 5, ("alter", places[place]))
         if drops < self.budget.drops and places.get("b", 0) not in busy and "b" in places:
             dropped = places["b"]
             left = world.files if self.on["files-by-catalog"] else tuple(
@@ -155,9 +181,9 @@ class Model:
             yield "create", self.change(world, 3, ("create", table), next_id=world.next_id + 1)
 
     def change(self, world, uses, what, **fields):
-        places, contents = dict(world.places), dict(world.contents)
-        carry_out(what, len(world.history) + 1, places, contents)
-        return self.next(world, contents, places, uses, history=world.history + (what,), **fields)
+        places, contents, options = dict(world.places), dict(world.contents), dict(world.options)
+        carry_out(what, len(world.history) + 1, places, contents, options)
+        return self.next(world, contents, places, options, uses, history=world.history + (what,), **fields)
 
     # --- the saver ------------------------------------------------------------------------------
 
@@ -192,7 +218,7 @@ class Model:
             yield f"an image of table {table}", world._replace(
                 saver=saver._replace(image=(table, number, contents[table])))
         last = world.catalogs[-1] if world.catalogs else NO_CATALOG
-        file = {t: n for t, n, _ in last.rows}.get(table)
+        file = {row[0]: row[1] for row in last.rows}.get(table)
         saved = None if file is None else dict(world.files).get((table, file)) if file else ()
         if saved == contents[table] and (table not in busy or not self.on["through-in-lock"]):
             yield f"table {table} is idle", world._replace(
@@ -210,7 +236,7 @@ class Model:
     def writes_catalog(self, world):
         number, made = len(world.history), {row[0]: row for row in world.saver.made}
         born = {what[1]: n for n, what in enumerate(world.history, 1) if what[0] == "create"}
-        rows = tuple(made.get(table, (table, 0, born.get(table, 0))) for table, _ in world.contents)
+        rows = tuple((*made.get(table, (table, 0, born.get(table, 0))), dict(world.options).get(table, 0)) for table, _ in world.contents)
         catalog = Catalog(number, world.places, rows)
         forgets = Saver("forget", (), (catalog,), world.saver.image)
         named = world._replace(catalogs=world.catalogs + (catalog,), saver=forgets)
