@@ -60,6 +60,7 @@ static struct sw_client_frame frame_of_span(const struct sherwood *client, const
     header.found_bytes = span->found_bytes;
     return (struct sw_client_frame){
         .header = header,
+        .ring_id = client->table->ring_id,
         .single = {span->keys, span->values, span->previous, span->count},
         .second = span->found,
         .times_ms = span->details.times_ms,
@@ -90,6 +91,7 @@ static struct sw_client_frame frame_of_request(const struct sherwood *client,
     header.found_bytes = request->found != NULL && (request->flags & SHERWOOD_FOUND_BYTES) != 0;
     return (struct sw_client_frame){
         .header = header,
+        .ring_id = client->table->ring_id,
         .single = {request->keys, request->values, request->previous, request->count},
         .pieces = request->pieces,
         .pieces_count = request->pieces_count,

@@ -12,14 +12,16 @@
 
 /* Addresses a request to its table: STATS has figures of one table. A request that uses no table is
  * for the default table, and has no widths then. A scan goes on in the table where it began. */
-static void address(struct sw_request *header, const struct sw_client_table *table)
+static void address(struct sw_client_frame *frame, const struct sw_client_table *table)
 {
+    struct sw_request *header = &frame->header;
     if (table->number != 0 && header->operation != SW_OPERATION_STATS &&
         !sw_operation_of_table(header->operation)) {
         header->key_bytes = header->value_bytes = 0;
         return;
     }
     header->table = table->number;
+    frame->ring_id = table->ring_id;
     if (header->operation == SW_OPERATION_SCAN) {
         header->table_id = header->cursor == 0 ? table->id : table->scan_id;
     }
@@ -36,7 +38,7 @@ static int exchange(struct sherwood *client, const struct sw_request *header, vo
         struct sw_client_call call = {.reply = reply, .refused_from = SW_CLIENT_NOT_REFUSED};
         struct sw_client_frame frame = {
             .header = *header, .first = first, .second = second, .scores = scores};
-        address(&frame.header, client->table);
+        address(&frame, client->table);
         status = sw_client_control_request_once(client, NULL, &frame, &call);
         if (status == SHERWOOD_OK || call.status == SHERWOOD_OK) {
             return status;

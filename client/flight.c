@@ -194,18 +194,26 @@ void sw_client_request_finish(struct sherwood *client, struct sherwood_request *
     client->done_last = request;
 }
 
+/* Tables that are opened from now on give their ids in records of the ring. */
+static void note_change(struct sherwood *client, const struct sw_client_flight *flight,
+                        const struct sw_reply *reply)
+{
+    client->has_changed |=
+        flight->by_ring && reply != NULL && reply->status == SW_REPLY_TABLE_CHANGED;
+}
+
 void sw_client_call_done(struct sherwood *client, const struct sw_client_flight *flight, int status,
                          const struct sw_reply *reply)
 {
     struct sw_client_call *call = flight->owner;
     const uint64_t from = flight->call_at, to = from + flight->header.count;
-    (void)client;
     assert(call->flights > 0);
     call->flights--;
     if (call->status == SHERWOOD_OK) {
         call->status = status;
         call->failed_at = from;
     }
+    note_change(client, flight, reply);
     if (status == SHERWOOD_OK) {
         call->done_to = to > call->done_to ? to : call->done_to;
     } else if (reply != NULL &&
@@ -224,6 +232,7 @@ void sw_client_call_done(struct sherwood *client, const struct sw_client_flight 
 void sw_client_request_done(struct sherwood *client, const struct sw_client_flight *flight,
                             int status, const struct sw_reply *reply)
 {
+    note_change(client, flight, reply);
     sw_client_request_finish(client, flight->owner, status, reply == NULL ? 0 : reply->hits,
                              reply == NULL ? 0 : reply->overflows);
 }

@@ -125,6 +125,9 @@ static bool place(const struct sherwood *client, struct sw_client_frame *frame)
     }
     arrays_of(frame, arrays);
     sw_submission_encode(&frame->header, &frame->submission);
+    if (frame->submission.table_id == 0) {
+        frame->submission.table_id = frame->ring_id;
+    }
     sw_submission_extents(&frame->header, extents);
     for (int i = 0; i < SW_RING_ARRAYS; i++) {
         uint64_t at;

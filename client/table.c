@@ -58,6 +58,7 @@ int sw_client_table_greet(struct sherwood *root, const char *call_name, const ch
                                                                          : SW_FRAME_SEGMENTS_MAX;
     table->number = reply.info.table;
     table->id = reply.info.table_id;
+    table->ring_id = root->has_changed ? table->id : 0;
     sw_client_clean(reply.info.table_name, sizeof(reply.info.table_name), table->name,
                     sizeof(table->name));
     sw_client_read_facts(&reply.info, &table->server);
@@ -220,9 +221,6 @@ int sw_client_table_again(struct sherwood *client, const struct sw_client_call *
     struct sw_client_table *table = client->table;
     struct sw_client_table now;
     char number[16]; /* another place may have got the name */
-    if (table->name[0] == '\0') {
-        return call->status;
-    }
     snprintf(number, sizeof(number), "%u", table->number);
     if (sw_client_table_greet(client, "table_open", number, &now) != SHERWOOD_OK) {
         return call->status;
@@ -230,8 +228,9 @@ int sw_client_table_again(struct sherwood *client, const struct sw_client_call *
     if (!is_of_one_shape(&table->server, &now.server)) {
         return sw_client_fail(client, SHERWOOD_E_TABLE,
                               "a table of another shape lies in the place of '%s': open it again",
-                              table->name);
+                              table->name[0] == '\0' ? now.name : table->name);
     }
     table->id = now.id;
+    table->ring_id = now.ring_id; /* after another shape the server refuses records without it */
     return SHERWOOD_OK;
 }

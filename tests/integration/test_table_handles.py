@@ -12,86 +12,8 @@ import threading
 
 import ring
 import wire
+from handles import E_INVALID, E_REQUEST, E_TABLE, LIBRARY, OK
 from harness import BUILD, Server, case, check, equal, main
-
-OK, E_INVALID, E_REQUEST, E_TABLE = 0, -1, -8, -17
-
-
-class Library:
-    """libsherwood.so by ctypes."""
-
-    def __init__(self):
-        self.calls = ctypes.CDLL(str(BUILD / "libsherwood.so.0"))
-        for name in ("sherwood_error", "sherwood_table_name"):
-            getattr(self.calls, name).restype = ctypes.c_char_p
-        self.calls.sherwood_server.restype = ctypes.c_void_p
-        self.calls.sherwood_close.restype = None
-
-    def connect(self, server):
-        pointer = ctypes.c_void_p()
-        address = (f"unix:{server.unix_path}" if getattr(server, "unix_path", None) else f"{server.host}:{server.port}").encode()
-        equal(self.calls.sherwood_connect(address, None, ctypes.byref(pointer)), OK, "connect")
-        return Handle(self, pointer)
-
-
-LIBRARY = Library()
-
-
-class Handle:
-    """A handle of libsherwood, with calls on integers."""
-
-    def __init__(self, library, pointer):
-        self.calls, self.pointer = library.calls, pointer
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *why):
-        self.calls.sherwood_close(self.pointer)
-
-    def open(self, name):
-        """Returns the handle of a table, or the status and the sentence of a refusal."""
-        pointer = ctypes.c_void_p()
-        status = self.calls.sherwood_table_open(self.pointer, name.encode(), ctypes.byref(pointer))
-        check(bool(pointer) == (status == OK), f"{status}: {pointer}")
-        return Handle(LIBRARY, pointer) if status == OK else (status, self.error())
-
-    def error(self):
-        return self.calls.sherwood_error(self.pointer).decode()
-
-    def widths(self):
-        """Returns the bytes of a key and of a value."""
-        facts = ctypes.string_at(self.calls.sherwood_server(self.pointer), 32 + 16 + 128 + 8)
-        return int.from_bytes(facts[176:180], "little"), int.from_bytes(facts[180:184], "little")
-
-    def array(self, numbers):
-        kind = ctypes.c_uint64 if self.widths()[0] == 8 else ctypes.c_uint32
-        return (kind * len(numbers))(*numbers)
-
-    def set(self, pairs):
-        keys, values = self.array(list(pairs)), self.array(list(pairs.values()))
-        return self.calls.sherwood_set(self.pointer, keys, values, ctypes.c_size_t(len(pairs)))
-
-    def get(self, keys):
-        """Returns the values, 0 for an absent key, or the status of an error."""
-        values = self.array([0] * len(keys))
-        status = self.calls.sherwood_get(self.pointer, self.array(keys), ctypes.c_size_t(len(keys)), values, None)
-        return list(values) if status == OK else status
-
-    def scan(self, cursor, capacity=64):
-        """Returns the status, the next cursor and the keys."""
-        at, count = ctypes.c_uint64(cursor), ctypes.c_uint32()
-        keys, values = self.array([0] * capacity), self.array([0] * capacity)
-        status = self.calls.sherwood_scan(self.pointer, ctypes.byref(at), keys, values, capacity, ctypes.byref(count))
-        return status, at.value, list(keys)[:count.value]
-
-    def scan_all(self):
-        status, cursor, keys = self.scan(0)
-        while status == OK and cursor != 0:
-            status, cursor, more = self.scan(cursor)
-            keys += more
-        equal(status, OK, self.error())
-        return sorted(keys)
 
 
 @contextlib.contextmanager
@@ -247,6 +169,30 @@ def swapped_by_force():
 
 
 @case
+def forced_beside_a_ring():
+    """calls by the ring go on when the widths of before are back, on each handle of the connection, and follow a later SWAP"""
+    with ring.serving("--capacity", "4K") as server, LIBRARY.connect(server) as client, server.replies() as replies:
+        table(replies, "CREATE", "narrow", "key-bits", "32", "resp-keys", "decimal")
+        table(replies, "CREATE", "v2")
+        with client.open("v2") as v2, client.open("default") as default:
+            client.shared(b"")
+            v2.region = default.region = client.region
+            equal([client.set({1: 10}), v2.set({1: 20})], [OK, OK], "SET")
+            for _ in range(2):
+                for place, handle in (("default", client), ("v2", v2)):
+                    table(replies, "SWAP", place, "narrow", "FORCE")
+                    equal([handle.get([1]), handle.get([1])], [E_TABLE] * 2, handle.error())
+                    check(f"another shape lies in the place of '{place}'" in handle.error(), handle.error())
+                    table(replies, "SWAP", place, "narrow", "FORCE")
+                before = server.metrics()["sherwood_ring_requests_total"]
+                equal([client.get([1]), default.get([1]), v2.get([1])], [[10], [10], [20]], client.error())
+                check(server.metrics()["sherwood_ring_requests_total"] >= before + 3, "by the ring")
+                table(replies, "SWAP", "default", "v2")
+                equal([client.get([1]), default.get([1]), v2.get([1])], [[20], [20], [10]], "SWAP of one shape")
+                table(replies, "SWAP", "default", "v2")
+
+
+@case
 def dropped():
     """a request to a dropped table returns SHERWOOD_E_TABLE, also one whose body is long, and other tables are served"""
     with serving("--frame-ops-max", "65536") as (_, replies, client):
@@ -365,19 +311,12 @@ def segments_in_regions():
     """if all arrays lie in regions, each segment is a record of the ring; otherwise one frame by the socket has all of them. An error
     of a record names its segment, and fails the call"""
     with ring.serving("--capacity", "4K") as server, LIBRARY.connect(server) as client:
-        calls, region = client.calls, ctypes.c_void_p()
-        calls.sherwood_region_allocate.restype = ctypes.c_void_p
-        equal(calls.sherwood_table_create(client.pointer, b"t", None, ctypes.c_size_t(0)), OK, client.error())
+        equal(client.calls.sherwood_table_create(client.pointer, b"t", None, ctypes.c_size_t(0)), OK, client.error())
         with client.open("t") as other:
             equal([client.set({1: 10}), other.set({1: 20, 2: 21})], [OK, OK], "SET")
-            equal(calls.sherwood_region_create(client.pointer, ctypes.c_size_t(1 << 16), ctypes.byref(region)), OK, client.error())
-            def shared(content):
-                at = calls.sherwood_region_allocate(region, ctypes.c_size_t(len(content)))
-                ctypes.memmove(at, content, len(content))
-                return at
             read = Read(client, [(client, [1, 2]), (other, [1, 2])])
             for segment, keys in zip(read.list, read.keys):
-                segment.keys, segment.values, segment.found = (shared(content) for content in (bytes(keys), b"\xff" * 16, b"\xff" * 8))
+                segment.keys, segment.values, segment.found = (client.shared(content) for content in (bytes(keys), b"\xff" * 16, b"\xff" * 8))
             def moved():
                 before = server.metrics()
                 equal(read.run(), OK, client.error())
@@ -391,14 +330,14 @@ def segments_in_regions():
             keys = ctypes.create_string_buffer(bytes(read.keys[1]), 16)
             read.list[1].keys = ctypes.addressof(keys)
             equal(moved(), [0, 2], "by the socket")
-            read.list[1].keys = shared(bytes(read.keys[1]))
+            read.list[1].keys = client.shared(bytes(read.keys[1]))
             with client.open("t") as again, server.replies() as replies:
                 read.list[1].table = again.pointer
                 table(replies, "DROP", "t")
                 equal((read.run(), client.error().startswith("segment 1: ")), (E_TABLE, True), client.error())
             many = Read(client, [(client, [1])] * 300)
             for segment, keys in zip(many.list, many.keys):
-                segment.keys, segment.values, segment.found = (shared(content) for content in (bytes(keys), b"\xff" * 8, b"\xff" * 8))
+                segment.keys, segment.values, segment.found = (client.shared(content) for content in (bytes(keys), b"\xff" * 8, b"\xff" * 8))
             equal(many.run(), OK, client.error())
             equal({ctypes.string_at(segment.values, 8) for segment in many.list}, {number(10)}, "more records than the ring has")
 
