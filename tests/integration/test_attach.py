@@ -12,7 +12,7 @@ import time
 
 import fake_torch
 from attached import ASSIGN, DRIVER, E_INVALID, E_REQUEST, EMULATED, GET, LIBRARY, MIB, SET, SMALL, Attached, Call, gpus, loaded
-from harness import BUILD, SLOWER, case, check, equal, eventually, main
+from harness import BUILD, SLOWER, Server, case, check, equal, eventually, main
 from package import daemon, np, raises, sherwood
 
 # enum sherwood_operation
@@ -343,6 +343,28 @@ def tensors_of_ids():
             device.check(wait=True)
     finally:
         del sys.modules["torch"]
+
+
+@case
+def another_server():
+    """attach refuses a daemon that has come with other widths since the client connected, and takes one with those of before"""
+    loaded()
+    os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
+    with tempfile.TemporaryDirectory() as folder:
+        def begin(*flags):
+            return Server(*SMALL, "--unix-socket", folder + "/s", *flags, program=EMULATED)
+        with begin("--key-bits", "64"):
+            client = sherwood.connect(f"unix:{folder}/s")
+        for flags in (("--key-bits", "32"), ("--key-bits", "64", "--value-bytes", "16", "--value-type", "f32"), ("--key-bits", "64", "--ids", "9")):
+            with begin(*flags) as server:
+                if "--ids" in flags:
+                    client.attach().close()
+                else:
+                    raises(sherwood.Refused, "have another width or type than before: make a new client", client.attach)
+                eventually(lambda s=server: s.metrics()["sherwood_connected_clients"] == 0, "detached")
+                if "--ids" not in flags:
+                    raises(sherwood.Error, "", client.get_many, [1])
+        client.close()
 
 
 @case

@@ -99,7 +99,7 @@ class Client(ClientCalls, TableCalls):
         """
         if self._link.options.table is not None:
             raise Refused("attach: it works on the default table alone: call it on a client without a table")
-        return Device(self._link.options, self._layout(), device)
+        return Device(self._link.options, *self._link.facts(), device)
 
     def region(self, nbytes: Optional[int] = None, *, keys: Optional[int] = None) -> Region:
         """Makes memory that is shared with the server, for arrays that no call copies. The server must run on

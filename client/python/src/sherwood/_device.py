@@ -14,8 +14,9 @@ from cffi import FFI
 
 from ._device_arrays import Kind, Taken, kind_of, named, take
 from ._errors import Lost, Refused, error_of
-from ._facts import Layout
+from ._facts import Layout, Server, check_arrays, read_server
 from ._link import Options, milliseconds
+from ._native import ffi as native
 from ._native import lib as constants
 from ._plans import SUMS
 
@@ -28,6 +29,7 @@ struct sherwood_cuda;
 int sherwood_cuda_attach_on(const char *address, const struct sherwood_options *options, int device,
                             struct sherwood_cuda **out, char *text, size_t text_bytes);
 void sherwood_cuda_close(struct sherwood_cuda *cuda);
+const void *sherwood_cuda_server(const struct sherwood_cuda *cuda);
 int sherwood_cuda_device(const struct sherwood_cuda *cuda);
 const char *sherwood_cuda_error(void);
 struct sherwood_cuda_call {
@@ -74,7 +76,7 @@ class Device:
     order of that stream. `check` then raises its errors.
     """
 
-    def __init__(self, options: Options, layout: Layout, name: Any) -> None:
+    def __init__(self, options: Options, server: Server, layout: Layout, name: Any) -> None:
         if options.follows:
             raise Refused("attach: this client has several addresses: connect to the one server that shares this GPU")
         wanted = named(name)
@@ -96,6 +98,12 @@ class Device:
             raise error_of(rc, ffi.string(said).decode("utf-8", "replace"))
         self._process = os.getpid()
         self._pointer: Any = ffi.gc(out[0], self._lib.sherwood_cuda_close)
+        now = native.cast("struct sherwood_server *", int(ffi.cast("uintptr_t", self._lib.sherwood_cuda_server(self._pointer))))
+        try:
+            check_arrays(options.address, read_server(now), server)
+        except Refused:
+            self.close()
+            raise
         self._ordinal = self._lib.sherwood_cuda_device(self._pointer)
 
     def __repr__(self) -> str:

@@ -47,9 +47,19 @@ class Server:
                 == (other.key_bytes, other.value_bytes, other.value_format, other.value_type))
 
 
+def check_arrays(address: str, now: Server, before: Server) -> None:
+    """Refuses a server whose arrays are others than before."""
+    if not now.same_arrays(before):
+        raise Refused(f"{address}: the keys or values of the server have another width or type than before: make a new client")
+
+
 def server_of(pointer: Any) -> Server:
     """Returns the facts of the server that a handle of libsherwood is connected to."""
-    facts = lib.sherwood_server(pointer)
+    return read_server(lib.sherwood_server(pointer))
+
+
+def read_server(facts: Any) -> Server:
+    """Returns the facts of a struct sherwood_server."""
 
     def text(field: Any) -> str:
         found: bytes = ffi.string(field)

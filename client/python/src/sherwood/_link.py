@@ -16,7 +16,7 @@ import numpy as np
 
 from . import _trace
 from ._errors import Lost, Refused, error_of
-from ._facts import Layout, Server, layout_of, server_of
+from ._facts import Layout, Server, check_arrays, layout_of, server_of
 from ._native import ffi, lib
 from ._regions import Memory, Regions
 from ._waits import Writes
@@ -211,9 +211,8 @@ class Link:
             raise Refused("this client is closed: make a new one")
         pointer = open_client(self.options)
         server = server_of(pointer)
-        if self._server is not None and not server.same_arrays(self._server):
-            raise Refused(f"{self.options.address}: the keys or values of the server have another width or type than before:"
-                          " make a new client")
+        if self._server is not None:
+            check_arrays(self.options.address, server, self._server)
         self._layout = self._layout or layout_of(server, self.options.value_dtype, self.regions)
         self._pointer, self._server = pointer, server
         self._traceparent = None
