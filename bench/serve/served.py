@@ -46,6 +46,7 @@ HOST_KEYS = 100_000_000
 TABLES = 64
 TABLE_FRAMES = (4096, 65536)
 SEGMENT_KEYS = 4096
+TABLES_MULTIPLE = TABLES * max(TABLES * SEGMENT_KEYS, *TABLE_FRAMES)  # the keys are a multiple of this, so that all frames are full
 # Reads of one table beside a flood of writes on another: frames of this many keys, sent when they are due.
 FLOODED_FRAME = 64
 FLOODED_KEYS_PER_SECOND = 6400
@@ -67,6 +68,9 @@ def arguments():
     options.frames = [number(text) for text in options.frames.split(",")]
     if set(options.frames) - set(DEPTHS):
         parser.error(f"frames have {', '.join(map(str, DEPTHS))} keys")
+    if "tables" in options.parts and options.slots < 2 * TABLES_MULTIPLE:
+        parser.error(f"--slots {options.slots} is too few for the part tables: give {2 * TABLES_MULTIPLE} or more, for a frame of"
+                     f" {TABLES_MULTIPLE // TABLES} keys for each of {TABLES} tables in half of the slots")
     return options
 
 
@@ -358,8 +362,7 @@ class Served(Study):
         """Gets and sets of several tables by frames for one of them, and gets by segments of all, beside one table that
         has as many keys and slots."""
         together = TABLES * SEGMENT_KEYS
-        multiple = TABLES * max(together, *TABLE_FRAMES)
-        keys = max(1, self.options.slots // 2 // multiple) * multiple
+        keys = self.options.slots // 2 // TABLES_MULTIPLE * TABLES_MULTIPLE
         kinds = [(f"{operation}_by_tables", frame, ("-o", operation)) for operation in ("get", "set") for frame in TABLE_FRAMES]
         kinds.append(("get_by_segments", together, ("-o", "get", "--segments")))
         one, several = {}, {}

@@ -56,6 +56,13 @@ def frames():
 
 
 @case
+def too_few_slots():
+    """the part tables refuses a table that has no full frame for each of the tables, before it starts a daemon"""
+    done = subprocess.run([STUDY, "--parts", "tables", "--slots", "16Mi"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    equal((done.returncode, "too few for the part tables: give 33554432 or more" in done.stderr), (2, True), done.stderr)
+
+
+@case
 def rows_of_floats():
     """rows, beside a daemon that stores none: rates of gets and sets, their ratio, a bar for each"""
     if SANITIZED:
