@@ -321,6 +321,10 @@ static void section_sherwood(const struct sw_server_stats *snapshot, struct sw_t
     info_put(text, "key_bits", (uint64_t)info->key_bytes * 8);
     info_put(text, "value_bits", (uint64_t)(info->value_bytes - info->key_text_bytes) * 8);
     sw_text_printf(text, "value_format:%s\r\n", formats[sw_config_value_format(snapshot->config)]);
+    if (sw_config_value_format(snapshot->config) != SW_VALUE_INTEGER || info->value_bytes == 0) {
+        sw_text_printf(text, "value_type:%s\r\n",
+                       sw_value_type_name(sw_config_value_type(snapshot->config)));
+    }
     put_keys(snapshot, text);
     info_put(text, "bucket_slots", info->bucket_slots);
     info_put(text, "capacity_slots", info->capacity_slots);
