@@ -154,7 +154,7 @@ GROUPS = (
      "`the connection to the replica ended: ..` at the primary. The replica tries again by itself.",
      r"server/repl/|server/resp/control_repl",
      (MEMORY,
-      ("raise --max-capacity|more entries", "Restart the replica with the `--max-capacity` of its primary."),
+      ("raise --max-capacity|raise --ids|more entries", "Restart the replica with the `--max-capacity` and the `--ids` of its primary."),
       ("does not fit|: the replica has|has --ids: start|have expiry|has no expiry|form of keys", "Start the replica with the options of its primary."),
       ("login at the primary|lost the right|password", "Check `--primary-user`, `--primary-password-file`, and the rights of this user at the primary."),
       ("TLS handshake", "Check `--tls-replication` and the certificates of both servers."),

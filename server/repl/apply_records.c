@@ -18,6 +18,7 @@
 #include "proto/check.h"
 #include "proto/snapshot_file.h"
 #include "server/log/replay.h"
+#include "server/log/snapshot_fits.h"
 #include "server/log/wal_of_table.h"
 #include "server/repl/apply_parts.h"
 #include "table/batch.h"
@@ -36,8 +37,8 @@ struct applying {
     size_t record_max;  /* the longest record of the tables that it has opened */
     size_t dropped_max; /* the longest record of any table, also of a dropped one */
     struct sw_batch batches[IN_FLIGHT_MAX];
-    struct sw_queue *queues[IN_FLIGHT_MAX]; /* of each batch */
-    uint64_t sequences[IN_FLIGHT_MAX];      /* write_sequence that each batch must get */
+    const struct sw_apply_target *of[IN_FLIGHT_MAX]; /* the table of each batch */
+    uint64_t sequences[IN_FLIGHT_MAX];               /* write_sequence that each batch must get */
     unsigned oldest, in_flight;
     uint64_t next; /* sequence of the next record */
     bool is_whole;
@@ -54,8 +55,9 @@ static int finish_one(struct applying *applying)
 {
     struct sw_batch *batch = &applying->batches[applying->oldest];
     uint64_t sequence = applying->sequences[applying->oldest];
+    const struct sw_table_info *info = &applying->of[applying->oldest]->info;
     int status;
-    while ((status = sw_batch_poll(applying->queues[applying->oldest], batch)) == SW_PENDING) {
+    while ((status = sw_batch_poll(applying->of[applying->oldest]->queue, batch)) == SW_PENDING) {
     }
     applying->oldest = (applying->oldest + 1) % IN_FLIGHT_MAX;
     applying->in_flight--;
@@ -66,8 +68,10 @@ static int finish_one(struct applying *applying)
     return refuse_record(
         applying->apply,
         status == SW_OK ? "got another sequence on this replica: something else writes to the table"
-        : status == SW_E_FULL ? "does not fit: raise --max-capacity"
-                              : sw_status_text(status));
+        : status != SW_E_FULL ? sw_status_text(status)
+        : sw_table_gives_ids(info)
+            ? "does not fit: raise --ids, or --max-capacity if the table has fewer slots than keys"
+            : "does not fit: raise --max-capacity");
 }
 
 static int finish_all(struct applying *applying)
@@ -87,7 +91,7 @@ static int submit(struct applying *applying, const struct sw_apply_target *targe
     }
     unsigned at = (applying->oldest + applying->in_flight) % IN_FLIGHT_MAX;
     applying->batches[at] = *made;
-    applying->queues[at] = target->queue;
+    applying->of[at] = target;
     applying->sequences[at] = sequence;
     int status = sw_batch_submit(target->queue, &applying->batches[at]);
     if (status != SW_OK) {

@@ -62,10 +62,12 @@ static int run_batch(struct loading *loading, struct sw_batch *batch)
     }
     loading->apply->lacks_room = status == SW_E_FULL;
     return refuse_snapshot(loading->apply,
-                           status == SW_E_FULL
-                               ? "has more entries than this table has room for: raise "
-                                 "--max-capacity"
-                               : sw_status_text(status));
+                           status != SW_E_FULL ? sw_status_text(status)
+                           : sw_table_gives_ids(&loading->info)
+                               ? "has more entries than this table has room for: raise --ids, or "
+                                 "--max-capacity if the table has fewer slots than keys"
+                               : "has more entries than this table has room for: raise "
+                                 "--max-capacity");
 }
 
 static int check_header(struct loading *loading)

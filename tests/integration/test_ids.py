@@ -11,7 +11,7 @@ import wire
 from data_directory import SMALL, Directory, does_not_start, durable
 from faults import Faults
 from harness import Server, case, check, equal, error_of, eventually, main, refusal, start
-from replication import caught_up, replica_of
+from replication import caught_up, info, replica_of
 from ring import FOUND, KEYS, VALUES, Ring, numbers, place, serving
 
 IDS = ("--backend", "cpu", "--ids", "1000")
@@ -220,9 +220,14 @@ def a_replica_takes_over():
             for _ in range(30):
                 model.step(rng, replies)
             with replica_of(primary.port, *IDS[:2]) as other, Server(*SMALL, *IDS[:2]) as first, \
-                    replica_of(first.port, *IDS) as lonely:
+                    replica_of(first.port, *IDS) as lonely, replica_of(primary.port, *IDS[:2], "--ids", "5", errors="replication") as less:
                 eventually(lambda: "only the primary has --ids" in other.log(), "a replica without ids")
                 eventually(lambda: "only the replica has --ids" in lonely.log(), "a primary without ids")
+                eventually(lambda: "more entries than this table has room for: raise --ids" in less.log(), "fewer ids, in a snapshot")
+            with Server(*SMALL, *IDS) as small, small.replies() as ours, replica_of(small.port, *IDS[:2], "--ids", "5", errors="replication") as less:
+                eventually(lambda: info(less)["master_link_status"] == "up", "the replica is connected")
+                equal(len(ours.ask("ASSIGN", *range(9))), 18, "ASSIGN")
+                eventually(lambda: "a record of the primary does not fit: raise --ids" in less.log(), "fewer ids, in a record")
             with replica_of(primary.port, *IDS) as replica, replica.replies() as others:
                 for _ in range(30):
                     model.step(rng, replies)
