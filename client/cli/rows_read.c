@@ -28,8 +28,9 @@ static const char *read_hex(const struct sw_cli_row_format *format, const uint8_
     const uint32_t most = format->value_bytes - (is_string ? LENGTH_BYTES : 0);
     const uint32_t length = (uint32_t)(size / 2);
     if (size % 2 != 0 || size / 2 > most || (!is_string && length != most)) {
-        return is_string ? "the value must be hex of at most value_bytes - 4 bytes"
-                         : "the value must be hex of value_bytes bytes";
+        return most == 0   ? "keys have no values: the line must end behind the key"
+               : is_string ? "the value must be hex of at most value_bytes - 4 bytes"
+                           : "the value must be hex of value_bytes bytes";
     }
     memset(value, 0, format->value_bytes);
     if (is_string) {

@@ -82,8 +82,8 @@ int sw_cli_table(struct sw_cli *cli, int count, char **words)
         fprintf(
             cli->messages,
             "usage: sherwood-cli [options] table list | info NAME | create NAME [OPTION VALUE ..] "
-            "| drop NAME | rename NAME NEW | save NAME | swap NAME OTHER [FORCE] | truncate "
-            "NAME\n");
+            "| alter NAME OPTION VALUE .. | drop NAME | rename NAME NEW | save NAME | swap NAME "
+            "OTHER [FORCE] | truncate NAME\n");
         return 2;
     }
     if (!sw_cli_connect(cli)) {
@@ -113,6 +113,7 @@ bool sw_cli_enter_table(struct sw_cli *cli)
     const char *into = cli->options->into;
     const char *like = cli->options->table == NULL ? "default" : cli->options->table;
     const char *options[] = {"LIKE", like, "IF", "NOT", "EXISTS"};
+    const char *served = cli->client == cli->server ? "default" : sherwood_table_name(cli->client);
     struct sherwood *table = NULL;
     if (into == NULL) {
         if (cli->options->swaps) {
@@ -126,11 +127,17 @@ bool sw_cli_enter_table(struct sw_cli *cli)
     if (sherwood_table_open(cli->client, into, &table) != SHERWOOD_OK) {
         return fail(cli, "--into", into);
     }
+    const bool is_one = cli->options->swaps && strcmp(sherwood_table_name(table), served) == 0;
+    if (is_one) {
+        fprintf(cli->messages,
+                "sherwood-cli: --swap exchanges two tables, and --into names %s: name another\n",
+                served);
+    }
     if (cli->client != cli->server) {
         sherwood_close(cli->client);
     }
     cli->client = table;
-    return true;
+    return !is_one;
 }
 
 bool sw_cli_swap_table(struct sw_cli *cli)

@@ -31,6 +31,10 @@ static bool fits(struct sw_cli *cli, size_t size)
     const struct sherwood_server *server = sherwood_server(cli->client);
     bool fixed = server->value_format == SHERWOOD_VALUES_FIXED;
     size_t most = server->value_bytes - (fixed ? 0 : LENGTH_BYTES);
+    if (fixed && most == 0 && size != 0) {
+        sw_cli_reply_error(cli, "ERR keys have no values (value-type none): INSERT keys");
+        return false;
+    }
     if (fixed && size != most) {
         sw_cli_reply_error(cli, "ERR value has %zu byte%s: it must have exactly %zu", size,
                            sw_plural_s(size), most);

@@ -397,7 +397,7 @@ def of_the_program():
             done = subprocess.run([str(BUILD / "sherwood-cli"), "-p", str(server.port), *words], capture_output=True, text=True,
                                   check=False, timeout=60)
             equal(done.returncode, code, f"{words}: {done.stdout}{done.stderr}")
-            return done.stdout.strip() if code == 0 else done.stderr.strip()
+            return (done.stdout if code == 0 else done.stderr or done.stdout).strip()
         table(replies, "CREATE", "users", "NUMBER", "7")
         equal([run("--table", "users", "set", "1", "5"), run("--table", "7", "get", "1"), run("get", "1")], ["OK", "5", ""], "SET")
         pairs = pathlib.Path(folder, "pairs.csv")
@@ -421,6 +421,12 @@ def of_the_program():
         equal([run("table", "rename", "t", "u"), run("table", "truncate", "v2"), run("table", "drop", "u")], ["OK"] * 3, "changes")
         equal(run("table", "info", "7").splitlines()[1].split("\t")[0], "users", "info")
         equal(run("load", "--swap", str(pairs), code=1), "sherwood-cli: --swap needs --into NAME: the table to load")
+        for words in (("--into", "0"), ("--into", "default"), ("--table", "v2", "--into", "v2")):
+            check("--swap exchanges two tables" in run("load", *words, "--swap", str(pairs), code=1), words)
+        check("| alter NAME OPTION VALUE .." in run("table", code=2), "the usage")
+        table(replies, "CREATE", "alone", "value-type", "none")
+        check("INSERT keys" in run("--table", "alone", "set", "1", "2", code=1), "SET of a key set")
+        check("the line must end behind the key" in run("--table", "alone", "load", str(pairs), code=1), "load of a key set")
         equal(run("--into", "v2", "get", "1", code=2), "sherwood-cli: --into and --swap are options of load")
         check("usage:" in run("table", "drop", code=2), "usage")
         equal(run("--table", "nothing", "get", "1", code=1),
