@@ -50,6 +50,7 @@ def changes():
             c.set_many([1, 2], [1, 2])
             v2.set_many([1], [10])
             c.alter_table("v2", memory_max=1 << 30)
+            raises(ValueError, "give an option", c.alter_table, "v2")
             raises(sherwood.Refused, "there is no persistence", lambda: c.save_table("v2"))
             c.swap("default", "v2")
             equal([int(c[1]), int(v2[1]), len(c)], [10, 1, 1], "a swap")

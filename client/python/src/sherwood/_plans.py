@@ -143,6 +143,8 @@ _ONLY = {None: lib.SHERWOOD_SET, "absent": lib.SHERWOOD_SET_ABSENT,
 def store(layout: Layout, keys: Any, values: Any, only: Optional[str], previous: bool, *, ttl: Any = None,
           expire_at: Any = None, keep_ttl: bool = False) -> Plan:
     """The plan of set_many: None; (old, was) with `previous`; or, with `only`, which keys were written."""
+    if layout.value_type == "none" and np.size(values) != 0:
+        raise Refused("set_many: keys of this server have no values: use insert_many(keys)")
     if only not in _ONLY:
         raise ValueError(f'only is {only!r}: give "absent", "present" or None')
     if only == "absent" and keep_ttl:

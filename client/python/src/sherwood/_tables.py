@@ -90,6 +90,8 @@ class TableCalls:
 
     def alter_table(self, name: str, **options: Any) -> None:
         """Changes options of a table: max_capacity, memory_max, memory_min, default_ttl."""
+        if not options:
+            raise ValueError("alter_table: give an option, for example default_ttl=60")
         self._change(["ALTER", name] + [word for option, value in options.items() for word in (option.replace("_", "-"), str(value))])
 
     def save_table(self, name: str) -> None:
