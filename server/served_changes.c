@@ -131,7 +131,13 @@ void sw_served_empty(struct sw_server *server)
     struct sw_batch clear = {.kind = SW_BATCH_CLEAR, .releases = true};
     struct sw_batch shrink = {.kind = SW_BATCH_RESIZE, .capacity = 1};
     struct sw_table_info before, after;
+    struct sw_table_stats stats;
     sw_table_info(server->table, &before);
+    sw_table_stats(server->table, &stats);
+    if (!sw_tables_are_changing(server->tables) && before.capacity_slots <= before.bucket_slots &&
+        stats.occupied == 0) {
+        return; /* the start, or a full synchronisation, has emptied it before it made the others */
+    }
     bool is_free =
         sw_queue_create(server->table, &queue) == SW_OK && sw_batch_run(queue, &clear) == SW_OK;
     is_free = is_free && sw_batch_run(queue, &shrink) == SW_OK;
