@@ -8,7 +8,7 @@ import struct
 import wire
 from harness import DAEMON, ROOT, case, check, equal, eventually, free_port, main, redis_server, run
 from people import ACL, Frames, Redis, guarded, hello, secret, session, text
-from ring import EVICTED_KEYS, KEYS, OPERANDS, Ring, place, serving
+from ring import EVICTED_KEYS, FOUND, KEYS, OPERANDS, VALUES, Ring, place, serving
 
 
 # --- keys ----------------------------------------------------------------------------------------
@@ -241,6 +241,8 @@ def tables_of_frames():
         for words, allowed in ((("DROP", "ours"), True), (("CREATE", "ours", "LIKE", "seven"), True), (("CREATE", "other"), False),
                                (("DROP", "secret"), False), (("SWAP", "ours", "secret"), False), (("SWAP", "ours", "seven"), True),
                                (("RENAME", "ours", "x"), False), (("DROP", "ours"), True),
+                               (("ALTER", "secret", "default-ttl", "1"), False), (("SAVE", "secret"), False),
+                               (("SWAP", "secret", "seven", "FORCE"), False),
                                (("CREATE", "ours", "LIKE", "secret"), False), (("CREATE", "ours", "LIKE", "seven"), True)):
             reply = alice.ask(wire.frame(wire.TABLE, words=words))
             equal(reply.status, wire.OK if allowed else wire.NO_PERMISSION, f"{words}: {reply.message}")
@@ -251,6 +253,28 @@ def tables_of_frames():
             for number, wanted in ((7, wire.OK), (9, wire.NO_PERMISSION)):
                 done = own.run(wire.SET, 3, {KEYS: place(0, 0), OPERANDS: place(0, 0)}, table=number)
                 equal(done.status, wanted, done.message)
+
+
+@case
+def rings_on_other_tables():
+    """each operation that a ring carries is refused to a user without the table, and changes nothing there"""
+    arrays = {KEYS: place(0, 0), OPERANDS: place(0, 0), VALUES: place(0, 64), FOUND: place(0, 128)}
+    for flags in ((), ("--value-bytes", "8", "--value-type", "u64"), ("--ids", "99"), ("--value-type", "none")):
+        with serving("--acl-file", secret(TABLES_ACL.replace(">top", "nopass")), *flags) as server, Ring(server) as own:
+            admin, carried = session(server, "default", "top"), set()
+            for number in (7, 9):
+                equal(admin.ask("TABLE", "CREATE", f"t{number}", "NUMBER", number), "OK", "CREATE")
+            equal(own.ask(hello(b"alice", b"pw")).status, wire.OK, "HELLO")
+            for name, operation in sorted(wire.NUMBERS.items()):
+                for some in ((), (KEYS,), (KEYS, OPERANDS), (KEYS, VALUES), (KEYS, VALUES, FOUND), (KEYS, OPERANDS, VALUES, FOUND)):
+                    places = {which: arrays[which] for which in some}
+                    own.put(0, struct.pack("<3Q", 1, 2, 3) + bytes(200))
+                    statuses = [own.run(operation, 3 if some else 0, places, table=number).status for number in (7, 9)]
+                    if statuses[0] == wire.OK and (name not in FRAMES_OF_NO_TABLE or name == "STATS"):
+                        carried.add(name)
+                        equal(statuses[1], wire.NO_PERMISSION, f"{name} with {some}")
+            check(len(carried) > 4 and "GET" in carried and not carried - set(wire.NUMBERS), carried)
+            equal([admin.ask("SELECT", 9), admin.ask("DBSIZE")], ["OK", 0], "the other table")
 
 
 @case
