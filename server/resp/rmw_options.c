@@ -27,10 +27,16 @@ static const struct sw_place *find(const struct sw_conn *conn, const struct sw_r
     return view == NULL ? NULL : sw_tables_find(view, word->text, word->size);
 }
 
-/* Returns the error of redis for a word that names no place. */
-static const char *refuse_place(const struct sw_resp_argument *word)
+/* Returns the error of redis for a word that names no place. In a server of several tables a name
+ * is one, as for SELECT. */
+static const char *refuse_place(const struct sw_tables_view *view,
+                                const struct sw_resp_argument *word)
 {
     int64_t database = 0;
+    if (view != NULL && view->catalog.count > 1 &&
+        sw_place_name_is_allowed((const char *)word->text, word->size)) {
+        return "ERR no such table";
+    }
     if (!sw_argument_integer(word, &database)) {
         return "ERR value is not an integer or out of range";
     }
@@ -51,7 +57,7 @@ static const char *check_place(struct sw_conn *conn, const struct sw_resp_argume
         int64_t database = -1; /* place 0 needs no view, in tests */
         return view == NULL && sw_argument_integer(word, &database) && database == 0
                    ? NULL
-                   : refuse_place(word);
+                   : refuse_place(view, word);
     }
     return from == NULL || sw_config_is_of_one_shape(from->config,
                                                      sw_tables_at(view, place->number)->config)
