@@ -48,8 +48,8 @@ static bool writes_refused(const struct facts *facts, char *text, size_t room)
     uint64_t refused = increase(facts, SW_HISTORY_refused, facts->now->stats.counters.refused, 5);
     return refused > 0 &&
            SAY("%" PRIu64 " operation%s refused in the last 5 minutes. Clients get out-of-memory "
-               "errors, because the table is at its maximum load and at its maximum capacity, or "
-               "could not grow.",
+               "errors, because the table is at its maximum load and at its maximum capacity, "
+               "could not grow, or has no free id.",
                refused, sw_plural(refused, " was", "s were"));
 }
 

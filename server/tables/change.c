@@ -210,7 +210,7 @@ static int check_shapes(const struct sw_tables *tables, const struct sw_change *
     if (!change->is_forced) {
         return refuse(error, error_bytes,
                       "ERR the tables have different shapes (TABLE INFO): create the new one with "
-                      "LIKE, or add FORCE");
+                      "LIKE, or use TABLE SWAP .. FORCE");
     }
     const char *line =
         is_of_first && owner->keeps_shape != NULL ? owner->keeps_shape(owner->server) : NULL;
