@@ -56,17 +56,19 @@ class Tables:
 
     def __init__(self, draw):
         self.draw, self.number = draw, 0
-        self.states = [{"default": {}}]  # after each step: the tables by their names
+        # after each step: the tables by their names, with "ttl" of an altered one. The first table is not altered: it has the options
+        # of the command line when a member starts with it in place 0.
+        self.states = [{"default": {"first": 1}}]
         self.safe = 0  # steps that WAIT has counted
 
     def step(self):
         """Returns the commands of the next step, and notes what the tables have after it."""
         draw, tables = self.draw, {name: dict(rows) for name, rows in self.states[-1].items()}
-        names, kind = sorted(tables), draw.randrange(8)
+        names, kind = sorted(tables), draw.randrange(9)
         self.number += 1
         if kind == 0 and len(tables) < 6:
             words = [("TABLE", "CREATE", f"t{self.number}", "LIKE", "default")]
-            tables[f"t{self.number}"] = {}
+            tables[f"t{self.number}"] = {"ttl": tables["default"]["ttl"]} if "ttl" in tables["default"] else {}
         elif kind == 1 and len(tables) > 1:
             name = draw.choice([name for name in names if name != "default"])
             words = [("TABLE", "DROP", name)]
@@ -75,6 +77,10 @@ class Tables:
             one, other = draw.sample(names, 2)
             words = [("TABLE", "SWAP", one, other)]
             tables[one], tables[other] = tables[other], tables[one]
+        elif kind == 4 and len(tables) > 1:
+            name = draw.choice([name for name in names if "first" not in tables[name]])
+            words = [("TABLE", "ALTER", name, "default-ttl", 100000 + self.number)]
+            tables[name]["ttl"] = 100000 + self.number
         else:
             name, key = draw.choice(names), draw.randrange(2, 22)
             words = [("SELECT", name), ("SET", key, self.number)]
@@ -104,6 +110,12 @@ class Tables:
                 if not isinstance(got, list):
                     return None
                 found[name] = {key: int(value) for key, value in enumerate(got, 2) if value is not None}
+                facts = replies.ask("TABLE", "INFO", name)
+                if not isinstance(facts, list):
+                    return None
+                facts = dict(zip(facts[::2], facts[1::2]))
+                found[name].update({"first": 1} if facts[b"id"] == 1 else {})
+                found[name].update({"ttl": int(facts[b"default-ttl"])} if facts[b"default-ttl"] != b"0" else {})
         return found or None
 
     def check(self, member):
