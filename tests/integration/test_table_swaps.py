@@ -50,6 +50,16 @@ def fill(replies, flags):
     return ("MGET", *range(15))
 
 
+def create_shapes(replies):
+    for at, shape in enumerate(SHAPES):
+        equal(replies.ask("TABLE", "CREATE", f"s{at}", "capacity", "1K", *shape.split()), "OK", shape)
+
+
+def exchange_shapes(replies):
+    for at in range(len(SHAPES) - 1):
+        equal(replies.ask("TABLE", "SWAP", f"s{at}", f"s{at + 1}", "FORCE"), "OK", "SWAP FORCE")
+
+
 @case
 def each_option_is_listed():
     """the lists of this file have every option of a table"""
@@ -71,15 +81,13 @@ def restart_with(flags, own, log, saves):
         with begin() as server, server.replies() as replies:
             equal(replies.ask("TABLE", "CREATE", "v2", *words(own)), "OK", "CREATE")
             equal(replies.ask("TABLE", "CREATE", "like", "LIKE", "default"), "OK", "CREATE LIKE")
-            for at, shape in enumerate(SHAPES):
-                equal(replies.ask("TABLE", "CREATE", f"s{at}", "capacity", "1K", *shape.split()), "OK", shape)
+            create_shapes(replies)
             equal(replies.ask("SELECT", "v2"), "OK", "SELECT")
             reads = fill(replies, flags)
             if saves[0]:
                 equal(replies.ask("SAVE"), "OK", "SAVE")
             equal(replies.ask("TABLE", "SWAP", "v2", "default"), "OK", "SWAP")
-            for at in range(len(SHAPES) - 1):
-                equal(replies.ask("TABLE", "SWAP", f"s{at}", f"s{at + 1}", "FORCE"), "OK", "SWAP FORCE")
+            exchange_shapes(replies)
             wanted = options(replies)
             equal({name: wanted["default"][name] for name in own}, own, "place 0")
             equal(replies.ask("SELECT", "default"), "OK", "SELECT")
@@ -138,7 +146,9 @@ def replicas():
             def change(ours=ours, flags=flags, own=own):
                 equal([ours.ask("TABLE", "CREATE", "v2", *words(own)), ours.ask("SELECT", "v2")], ["OK", "OK"], "CREATE")
                 fill(ours, flags)
+                create_shapes(ours)
                 equal(ours.ask("TABLE", "SWAP", "v2", "default"), "OK", "SWAP")
+                exchange_shapes(ours)
             if joins_late:
                 change()
             with follow() as replica, replica.replies() as theirs:
