@@ -14,6 +14,7 @@ import fake_torch
 from attached import ASSIGN, DRIVER, E_INVALID, E_REQUEST, EMULATED, GET, LIBRARY, MIB, SET, SMALL, Attached, Call, gpus, loaded
 from harness import BUILD, SLOWER, Server, case, check, equal, eventually, main
 from package import daemon, np, raises, sherwood
+from people import secret
 
 # enum sherwood_operation
 ONLY_FOR_HOST = {"EXPIRE": 25, "EXPIRE_NONE": 26, "EXPIRE_SOME": 27, "EXPIRE_LATER": 28, "EXPIRE_EARLIER": 29,
@@ -341,6 +342,29 @@ def tensors_of_ids():
                 wanted, was = client.assign_many(keys.tolist())
                 equal((ids.tolist(), new.tolist(), was.any()), (wanted.tolist(), [[True, True], [False, True]], False))
             device.check(wait=True)
+    finally:
+        del sys.modules["torch"]
+
+
+@case
+def users():
+    """keys in device memory need the right to the default table and to each key; a refusal is the same for a key that exists"""
+    loaded()
+    os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
+    torch = sys.modules["torch"] = fake_torch.module(ctypes.CDLL(str(DRIVER)))
+    acl = "user default on nopass ~* +@all\nuser other on >pw ~* +@all db=7\nuser some on >pw ~1-9 +@all db=0\n"
+    try:
+        with daemon(*SMALL, "--key-bits", "64", "--acl-file", secret(acl), program=EMULATED) as server, sherwood.connect(server.unix) as admin:
+            admin.set_many([1, 100], [5, 6])
+            for user, keys, word in (("other", (1, 100, 2000), "it lacks the table"), ("some", (100, 2000), "outside the key ranges")):
+                with sherwood.connect(server.unix, username=user, password="pw") as client, client.attach() as device:
+                    for one in (torch.tensor([key], torch.int64, fake_torch.Device(0)) for key in keys):
+                        raises(sherwood.Denied, word, device.get_many, one)
+                        raises(sherwood.Denied, word, device.set_many, one, one)
+                        raises(sherwood.Denied, word, device.delete_many, one)
+                    if user == "some":
+                        equal(list(device.get_many(torch.tensor([1], torch.int64, fake_torch.Device(0)), default=0)), [5])
+            equal((list(admin.get_many([1, 100], default=0)), len(admin)), ([5, 6], 2))
     finally:
         del sys.modules["torch"]
 
