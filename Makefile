@@ -182,7 +182,7 @@ $(BUILD)/libsherwood.so: $(BUILD)/libsherwood.so.$(VERSION)
 	ln -sf libsherwood.so.$(VERSION) $(BUILD)/libsherwood.so.$(SOVERSION)
 	ln -sf libsherwood.so.$(VERSION) $@
 # It loads CUDA's driver itself, and needs nothing of CUDA to be built.
-$(BUILD)/libsherwood-cuda.so.$(VERSION): $(call obj,$(CLIENT_CUDA_SRC)) client/cuda/sherwood-cuda.map $(BUILD)/libsherwood.so
+$(BUILD)/libsherwood-cuda.so.$(VERSION): $(call obj,$(CLIENT_CUDA_SRC) proto/operation.c proto/value_type.c) client/cuda/sherwood-cuda.map $(BUILD)/libsherwood.so
 	$(CC) -shared $(REAL_LDFLAGS) -Wl,-z,nodelete -Wl,-soname,libsherwood-cuda.so.$(SOVERSION) \
 	  -Wl,--version-script=client/cuda/sherwood-cuda.map -o $@ $(filter %.o,$^) -L$(BUILD) -lsherwood -ldl
 $(BUILD)/libsherwood-cuda.so: $(BUILD)/libsherwood-cuda.so.$(VERSION)

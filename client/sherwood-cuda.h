@@ -76,12 +76,11 @@ int sherwood_cuda_device(const struct sherwood_cuda *cuda);
 /* Returns a sentence about the last call of this thread that failed on any handle. */
 const char *sherwood_cuda_error(void);
 
-/* Does what sherwood_run does, with arrays on the device, and waits on the host. These operations
- * end with SHERWOOD_E_INVALID: EXPIRE and its kinds, PERSIST, TTL, CAS,
- * parts of rows, operations on strings, INCREMENT_F32 and the like. Copy their arrays to the host
- * and call sherwood_run. The manual page libsherwood-cuda(3) lists them. Keys and values must be in
- * memory when the call begins: synchronise their stream before. When it returns, every stream sees
- * the answers. */
+/* Does what sherwood_run does, with arrays on the device, and waits on the host. Keys and values
+ * must be in memory when the call begins: synchronise their stream before. When it returns, every
+ * stream sees the answers. Of some operations the device copies the arrays to the server's memory
+ * and the answers back; the manual page libsherwood-cuda(3) lists them. A server of an older
+ * version refuses these (SHERWOOD_E_INVALID). */
 SHERWOOD_MUST_CHECK int sherwood_cuda_run(struct sherwood_cuda *cuda,
                                           enum sherwood_operation operation, const void *keys,
                                           const void *values, size_t count, void *previous,
@@ -106,9 +105,19 @@ struct sherwood_cuda_call {
                            for each key, and zeros up to a multiple of 8 */
     enum sherwood_cuda_when when;
     sherwood_cuda_stream stream;
+    /* The rest as in struct sherwood_request, or zeros. The arrays of `cache`, and
+     * times_ms of `times`, lie on the device. The library borrows `cache` until the call has ended
+     * (of a captured call: until its graph is destroyed), and then stores its counts. */
+    struct sherwood_cache *cache;
+    const struct sherwood_times *times;
+    float scale;
+    enum sherwood_type operand_type; /* with a scale */
+    uint32_t range_offset, range_bytes;
+    struct sherwood_cache *_counts; /* private to the library */
 };
 #define SHERWOOD_CUDA_CALL_INIT SHERWOOD_INIT_OF(sherwood_cuda_call)
-/* Does what sherwood_cuda_run or sherwood_cuda_run_on does. SHERWOOD_FOUND_BYTES is for GET and
+/* Does what sherwood_cuda_run or sherwood_cuda_run_on does. In stream order, a call whose arrays of
+ * evicted entries have to be copied must fit into one stage. SHERWOOD_FOUND_BYTES is for GET and
  * PEEK: the answer is then an array of bool, and nothing has to unpack bits. */
 SHERWOOD_MUST_CHECK int sherwood_cuda_call(struct sherwood_cuda *cuda,
                                            const struct sherwood_cuda_call *call);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "client/cuda/attached.h"
-#include "proto/ops/operations.h"
+#include "proto/operation.h"
 
 static bool overlaps(const struct sw_cuda_allocation *entry, uintptr_t base, size_t bytes)
 {
@@ -162,130 +162,104 @@ int sw_cuda_share(struct sherwood_cuda *cuda, const void *pointer, uint64_t byte
     return status;
 }
 
-/* Returns the name of an operation that takes arrays of the host only, or NULL. The server executes
- * such an operation in several steps, or with times, and its requests go by the socket. */
-static const char *only_for_host(enum sherwood_operation operation)
-{
-#define ROW(name, number, op, verb, guard, element, on, use, times, device, ...) \
-    case SHERWOOD_##name:                                                        \
-        return SW_IS_##device ? NULL : "SHERWOOD_" #name;
-    switch (operation) {
-        SW_DATA_OPERATION_MAP(ROW)
-        SW_COMPOSED_OPERATION_MAP(ROW)
-    }
-#undef ROW
-    return NULL; /* libsherwood reports an operation that takes no keys */
-}
-
-static bool takes_values(enum sherwood_operation operation)
-{
-#define ROW(name, number, op, verb, ...) \
-    case SHERWOOD_##name:                \
-        return SW_HAS_OPERAND(verb);
-    switch (operation) {
-        SW_DATA_OPERATION_MAP(ROW)
-        SW_COMPOSED_OPERATION_MAP(ROW)
-    }
-#undef ROW
-    return false;
-}
-
-static bool only_reads(enum sherwood_operation operation)
-{
-#define ROW(name, number, op, verb, ...) \
-    case SHERWOOD_##name:                \
-        return (int)SW_VERB_DOES_##verb == (int)SW_DOES_READS;
-    switch (operation) {
-        SW_DATA_OPERATION_MAP(ROW)
-        SW_COMPOSED_OPERATION_MAP(ROW)
-    }
-#undef ROW
-    return false;
-}
-
 /* Returns NULL, or why the call cannot have these flags. */
 static const char *check_flags(const struct sherwood_cuda_call *call)
 {
     if (call->flags == 0) {
         return NULL;
     }
-    if (call->flags != SHERWOOD_FOUND_BYTES || !only_reads(call->operation)) {
+    if (call->flags != SHERWOOD_FOUND_BYTES || sw_operation_writes((uint32_t)call->operation) ||
+        !sw_operation_takes_device((uint32_t)call->operation)) {
         return "the only flag is SHERWOOD_FOUND_BYTES, and only GET and PEEK take it";
     }
     return call->found == NULL ? "found is NULL, but SHERWOOD_FOUND_BYTES is set" : NULL;
 }
 
+/* Returns NULL, or why the structs of the call cannot be read. */
+static const char *check_structs(const struct sherwood_cuda_call *call)
+{
+    const struct sherwood_cache *cache = call->cache;
+    const struct sherwood_times *times = call->times;
+    return (cache != NULL &&
+            (cache->size < sizeof(*cache) || cache->size > SW_CUDA_STRUCT_BYTES_MAX)) ||
+                   (times != NULL &&
+                    (times->size < sizeof(*times) || times->size > SW_CUDA_STRUCT_BYTES_MAX))
+               ? "cache and times begin with SHERWOOD_CACHE_INIT and SHERWOOD_TIMES_INIT"
+               : NULL;
+}
+
+/* Returns NULL, or why the operation cannot have these arrays. */
+static const char *check_arrays(const struct sherwood_cuda *cuda,
+                                const struct sherwood_cuda_call *call)
+{
+    const struct sherwood_server *server = sherwood_server(cuda->client);
+    if (sw_operation_has_operands((uint32_t)call->operation) && call->values == NULL &&
+        server->value_type != SHERWOOD_NONE) {
+        return "values is NULL, but the operation needs values";
+    }
+    if (sw_operation_has_range((uint32_t)call->operation) && call->range_bytes == 0) {
+        return "range_bytes is 0: set the bytes of each part";
+    }
+    return call->operand_type != SHERWOOD_BYTES && call->scale == 0
+               ? "operand_type needs a scale, which is 0"
+               : NULL;
+}
+
+/* Returns the alignment that a call needs of an array. */
+static uint32_t align_of(const struct sherwood_server *server,
+                         const struct sherwood_cuda_call *call, uint32_t array)
+{
+    const bool is_value =
+        array == SW_CUDA_VALUES || array == SW_CUDA_PREVIOUS || array == SW_CUDA_EVICTED_VALUES;
+    if (array == SW_CUDA_KEYS || array == SW_CUDA_EVICTED_KEYS) {
+        return server->key_bytes;
+    }
+    if (!is_value ||
+        (array == SW_CUDA_PREVIOUS && sw_operation_answers_times((uint32_t)call->operation))) {
+        return sizeof(uint64_t);
+    }
+    return sw_operation_has_range((uint32_t)call->operation) ? 1
+           : server->value_bytes % 16 == 0                   ? 16
+           : server->value_bytes % 8 == 0                    ? 8
+                                                             : 4;
+}
+
 /* Checks all of a call but its arrays' memory. */
 static int check_call(const struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
 {
-    const enum sherwood_operation operation = call->operation;
-    const void *keys = call->keys, *values = call->values, *previous = call->previous;
-    const void *found = call->found;
-    const size_t count = call->count;
     const struct sherwood_server *server = sherwood_server(cuda->client);
-    const uint32_t align = server->value_bytes % 16 == 0  ? 16
-                           : server->value_bytes % 8 == 0 ? 8
-                                                          : 4;
-    const char *only_host = only_for_host(operation);
-    if (only_host != NULL) {
-        return sw_cuda_fail(SHERWOOD_E_INVALID,
-                            "%s does not run on device memory: copy the arrays to the host, and "
-                            "call libsherwood there",
-                            only_host);
-    }
-    if (count > UINT64_MAX / 2048 || keys == NULL) {
-        return sw_cuda_fail(SHERWOOD_E_INVALID, "keys is NULL, or count %zu is too large", count);
-    }
-    if ((uintptr_t)keys % server->key_bytes != 0 || (uintptr_t)values % align != 0 ||
-        (uintptr_t)previous % align != 0 || (uintptr_t)found % sizeof(uint64_t) != 0) {
-        return sw_cuda_fail(SHERWOOD_E_INVALID,
-                            "keys must be aligned to %u bytes, values to %u, found to 8",
-                            server->key_bytes, align);
+    if (call->count > UINT64_MAX / 8192 || call->keys == NULL) {
+        return sw_cuda_fail(SHERWOOD_E_INVALID, "keys is NULL, or count %zu is too large",
+                            call->count);
     }
     const char *wrong = check_flags(call);
+    wrong = wrong != NULL ? wrong : check_structs(call);
+    wrong = wrong != NULL ? wrong : check_arrays(cuda, call);
     if (wrong != NULL) {
         return sw_cuda_fail(SHERWOOD_E_INVALID, "%s", wrong);
     }
-    if (takes_values(operation) && values == NULL) {
-        return sw_cuda_fail(SHERWOOD_E_INVALID, "values is NULL, but the operation needs values");
+    for (uint32_t i = 0; i < SW_CUDA_ARRAYS; i++) {
+        const uint32_t align = align_of(server, call, i);
+        if (sw_cuda_array_at(call, i) % align != 0) {
+            return sw_cuda_fail(SHERWOOD_E_INVALID, "the %s must be aligned to %u bytes",
+                                sw_cuda_array_name(call, i), align);
+        }
     }
     return SHERWOOD_OK;
-}
-
-uint64_t sw_cuda_array_bytes(const struct sherwood_cuda *cuda,
-                             const struct sherwood_cuda_call *call, uint32_t array, uint64_t count)
-{
-    const struct sherwood_server *server = sherwood_server(cuda->client);
-    switch ((enum sw_cuda_array)array) {
-    case SW_CUDA_KEYS:
-        return count * server->key_bytes;
-    case SW_CUDA_VALUES:
-    case SW_CUDA_PREVIOUS:
-        return count * server->value_bytes;
-    case SW_CUDA_FOUND:
-        break;
-    }
-    return call->flags != 0 ? (count + 7) / 8 * 8 : sherwood_found_words(count) * sizeof(uint64_t);
 }
 
 int sw_cuda_share_all(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call,
                       uint32_t *staged)
 {
     int status = check_call(cuda, call);
-    const struct {
-        const void *pointer;
-        const char *what;
-    } arrays[SW_CUDA_ARRAYS] = {
-        [SW_CUDA_KEYS] = {call->keys, "keys"},
-        [SW_CUDA_VALUES] = {takes_values(call->operation) ? call->values : NULL, "values"},
-        [SW_CUDA_PREVIOUS] = {call->previous, "earlier values"},
-        [SW_CUDA_FOUND] = {call->found, call->flags != 0 ? "found bytes" : "found bits"},
-    };
     for (uint32_t i = 0; i < SW_CUDA_ARRAYS && status == SHERWOOD_OK; i++) {
+        const void *at = (const void *)sw_cuda_array_at(call, i);
+        const uint64_t bytes = sw_cuda_array_bytes(cuda, call, i, call->count);
         bool copied = false;
-        status =
-            sw_cuda_share(cuda, arrays[i].pointer, sw_cuda_array_bytes(cuda, call, i, call->count),
-                          arrays[i].what, staged == NULL ? NULL : &copied);
+        if (bytes > 0) {
+            status = sw_cuda_share(cuda, at, bytes, sw_cuda_array_name(call, i),
+                                   staged == NULL ? NULL : &copied);
+        }
         if (copied) {
             *staged |= 1U << i;
         }

@@ -17,6 +17,9 @@
  * allocations would use up the entries. */
 #define SW_CUDA_SMALL_BYTES ((uint64_t)256 << 10)
 
+/* A struct of a program with a larger size was not initialised. */
+#define SW_CUDA_STRUCT_BYTES_MAX 4096
+
 /* Room for the sentence of an error. */
 #define SW_CUDA_TEXT_BYTES 512
 
@@ -30,6 +33,29 @@ struct sw_cuda_allocation {
     struct sherwood_region *region; /* NULL: the entry is free */
 };
 
+/* The arrays of a call. */
+enum sw_cuda_array {
+    SW_CUDA_KEYS,
+    SW_CUDA_VALUES,
+    SW_CUDA_SCORES,
+    SW_CUDA_TIMES,
+    SW_CUDA_PREVIOUS, /* this one and the next ones receive answers */
+    SW_CUDA_FOUND,
+    SW_CUDA_NOT_ADMITTED,
+    SW_CUDA_SCORES_OUT,
+    SW_CUDA_EVICTED_KEYS, /* this one and the next ones have an element for each evicted entry */
+    SW_CUDA_EVICTED_VALUES,
+    SW_CUDA_EVICTED_SCORES,
+    SW_CUDA_ARRAYS
+};
+
+/* A part of a call, with structs of its own. */
+struct sw_cuda_part {
+    struct sherwood_cuda_call call; /* its `cache` and `times` point to the next members */
+    struct sherwood_cache cache;
+    struct sherwood_times times;
+};
+
 /* A call in stream order. A captured call goes from FLIES to WAITS, for the next replay. */
 enum sw_cuda_ordered_state {
     SW_ORDERED_FREE,
@@ -40,7 +66,7 @@ enum sw_cuda_ordered_state {
 struct sw_cuda_ordered {
     struct sherwood_cuda *cuda;
     struct sherwood_request request;
-    struct sherwood_cuda_call call;
+    struct sw_cuda_part part;
     uint32_t ticket; /* 1 of a captured call */
     enum sw_cuda_ordered_state state;
     bool captured;
@@ -58,10 +84,6 @@ struct sw_cuda_words {
     uint32_t done;  /* written by the host: its answers are in memory */
     uint32_t unused[14];
 };
-
-/* The arrays of a call. */
-enum sw_cuda_array { SW_CUDA_KEYS, SW_CUDA_VALUES, SW_CUDA_PREVIOUS, SW_CUDA_FOUND };
-#define SW_CUDA_ARRAYS 4
 
 /* Memory of the library. Calls copy those arrays through it that the server cannot map. */
 struct sw_cuda_stage {
@@ -135,11 +157,31 @@ int sw_cuda_run_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call
  * If calls have to copy the memory, sets *staged. If `staged` is NULL, refuses such memory. */
 int sw_cuda_share(struct sherwood_cuda *cuda, const void *pointer, uint64_t bytes, const char *what,
                   bool *staged);
-/* Returns the size of an array of a call with this number of keys. `array` is of enum
- * sw_cuda_array.
- */
+/* arrays.c. `array` is of enum sw_cuda_array. */
+
+/* Returns the address of an array of a call; 0: the call has no such array. */
+uintptr_t sw_cuda_array_at(const struct sherwood_cuda_call *call, uint32_t array);
+/* Returns the name of an array, for errors. */
+const char *sw_cuda_array_name(const struct sherwood_cuda_call *call, uint32_t array);
+/* Returns the size of an array of a call with this number of keys. */
 uint64_t sw_cuda_array_bytes(const struct sherwood_cuda *cuda,
                              const struct sherwood_cuda_call *call, uint32_t array, uint64_t count);
+/* Makes a part of `count` keys with these arrays. */
+void sw_cuda_part_of(const struct sherwood_cuda_call *call, const uintptr_t arrays[SW_CUDA_ARRAYS],
+                     uint64_t count, struct sw_cuda_part *part);
+/* Makes the part of `count` keys from key `at` on. The arrays of evicted entries begin behind those
+ * of earlier parts. */
+void sw_cuda_part_at(const struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call,
+                     uint64_t at, uint64_t count, struct sw_cuda_part *part);
+/* Clears the counts of a call that is about to begin. */
+void sw_cuda_clear_counts(const struct sherwood_cuda_call *call);
+/* Adds the counts of a part that was carried out to those of its call. */
+void sw_cuda_add_counts(const struct sw_cuda_part *part);
+/* Fills the request of a part of at most frame_ops_max keys, which borrows the part. */
+void sw_cuda_request_of(const struct sw_cuda_part *part, struct sherwood_request *request);
+
+/* allocations.c */
+
 /* Registers the arrays of a call. *staged receives a bit of enum sw_cuda_array for each array that
  * the call has to copy. If `staged` is NULL, refuses such arrays. */
 int sw_cuda_share_all(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call,
@@ -172,6 +214,13 @@ void sw_cuda_wait_for_stages(struct sherwood_cuda *cuda);
 void sw_cuda_stages_open(struct sherwood_cuda *cuda);
 /* Frees the stages. The server no longer maps them. */
 void sw_cuda_stages_close(struct sherwood_cuda *cuda);
+
+/* replies.c. Ends a call in stream order with this status, and a sentence about it. */
+void sw_cuda_ordered_finish(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered, int status,
+                            const char *text);
+/* Finishes the requests whose replies have arrived. Returns whether any has. Call it with `turn`
+ * locked. */
+bool sw_cuda_ordered_receive(struct sherwood_cuda *cuda);
 
 /* ordered.c. Enqueues a call on its stream, with the context current. Its arrays are registered. */
 int sw_cuda_enqueue(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);

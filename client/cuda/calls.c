@@ -2,6 +2,8 @@
  *
  * calls.c - the calls on keys: each is a sherwood_cuda_call.
  */
+#include <string.h>
+
 #include "client/cuda/attached.h"
 
 static int wait_for_stream(const struct sherwood_cuda *cuda, void *stream)
@@ -39,19 +41,40 @@ static int enqueue(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *
     return staged == 0 ? sw_cuda_enqueue(cuda, call) : sw_cuda_enqueue_staged(cuda, call, staged);
 }
 
-int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
+/* The struct of the first version ended before this field. */
+#define FIRST_BYTES offsetof(struct sherwood_cuda_call, cache)
+/* Copies the call of a program that was compiled with this version, an earlier or a later one. */
+static int read_call(const struct sherwood_cuda_call *given, struct sherwood_cuda_call *call)
 {
-    if (cuda == NULL || call == NULL) {
-        return SHERWOOD_E_INVALID;
+    const size_t size = given->size;
+    bool is_known =
+        size == FIRST_BYTES || (size >= sizeof(*call) && size <= SW_CUDA_STRUCT_BYTES_MAX);
+    for (size_t i = sizeof(*call); is_known && i < size; i++) {
+        is_known = ((const uint8_t *)given)[i] == 0;
     }
-    if (call->size != sizeof(*call)) {
+    if (!is_known) {
         return sw_cuda_fail(SHERWOOD_E_INVALID,
                             "the call has %zu bytes, and this library's has %zu: begin with "
                             "SHERWOOD_CUDA_CALL_INIT, and use the header of this library",
-                            call->size, sizeof(*call));
+                            size, sizeof(*call));
     }
-    if (call->count == 0) {
-        return SHERWOOD_OK;
+    *call = (struct sherwood_cuda_call){0};
+    memcpy(call, given, size < sizeof(*call) ? size : sizeof(*call));
+    call->_counts = call->cache;
+    sw_cuda_clear_counts(call);
+    return SHERWOOD_OK;
+}
+
+int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *given)
+{
+    struct sherwood_cuda_call whole;
+    const struct sherwood_cuda_call *call = &whole;
+    if (cuda == NULL || given == NULL) {
+        return SHERWOOD_E_INVALID;
+    }
+    int read = read_call(given, &whole);
+    if (read != SHERWOOD_OK || call->count == 0) {
+        return read;
     }
     if (call->when != SHERWOOD_CUDA_NOW) {
         void *context;

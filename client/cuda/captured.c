@@ -77,7 +77,7 @@ static int record(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *c
     struct sw_cuda_ordered *entry = argument;
     const uintptr_t words = sw_cuda_words_of(cuda, entry);
     const uintptr_t done = words + offsetof(struct sw_cuda_words, done);
-    entry->call = *call;
+    sw_cuda_part_at(cuda, call, 0, call->count, &entry->part);
     int error = driver->stream_write(call->stream, words + offsetof(struct sw_cuda_words, ready),
                                      entry->ticket, 0);
     if (error == 0) {

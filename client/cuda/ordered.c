@@ -13,7 +13,6 @@
  * stream may not have read `done` yet, but `done` only grows.
  */
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -30,56 +29,32 @@
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-static void finish(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered, int status,
-                   const char *text)
-{
-    const size_t slot = (size_t)(ordered - cuda->ordered);
-    /* release: the stream that waits for this word then reads the answers */
-    if (ordered->captured) {
-        __atomic_store_n(&cuda->words[slot].ready, 0, __ATOMIC_RELAXED); /* ordered by the next */
-    }
-    __atomic_store_n(&cuda->words[slot].done, ordered->ticket, __ATOMIC_RELEASE);
-    pthread_mutex_lock(&cuda->lock);
-    if (status != SHERWOOD_OK && cuda->failure == SHERWOOD_OK) {
-        cuda->failure = status;
-        (void)snprintf(cuda->failure_text, sizeof(cuda->failure_text), "%s", text);
-    }
-    ordered->state = ordered->captured && !ordered->dropped ? SW_ORDERED_WAITS : SW_ORDERED_FREE;
-    cuda->under_way -= !ordered->captured;
-    cuda->captured -= ordered->dropped;
-    pthread_cond_broadcast(&cuda->changed);
-    pthread_mutex_unlock(&cuda->lock);
-}
-
 /* Call it with `turn` locked. */
 static void submit(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered)
 {
     struct sherwood_request *request = &ordered->request;
-    const struct sherwood_cuda_call *call = &ordered->call;
+    const struct sherwood_cuda_call *call = &ordered->part.call;
     pthread_mutex_lock(&cuda->lock);
     ordered->state = SW_ORDERED_FLIES;
     pthread_mutex_unlock(&cuda->lock);
     if (cuda->outlived) {
-        finish(cuda, ordered, SHERWOOD_E_INVALID, "the handle is closed");
+        sw_cuda_ordered_finish(cuda, ordered, SHERWOOD_E_INVALID, "the handle is closed");
         return;
+    }
+    if (ordered->captured) { /* another replay */
+        sw_cuda_clear_counts(call);
     }
     int status = sw_cuda_share_all(cuda, call, NULL);
     if (status != SHERWOOD_OK) {
-        finish(cuda, ordered, status, sherwood_cuda_error());
+        sw_cuda_ordered_finish(cuda, ordered, status, sherwood_cuda_error());
         return;
     }
     if (call->count > sherwood_server(cuda->client)->frame_ops_max) {
         status = sw_cuda_run_call(cuda, call);
-        finish(cuda, ordered, status, sherwood_error(cuda->client));
+        sw_cuda_ordered_finish(cuda, ordered, status, sherwood_error(cuda->client));
         return;
     }
-    request->operation = call->operation;
-    request->flags = call->flags;
-    request->keys = call->keys;
-    request->values = call->values;
-    request->count = (uint32_t)call->count;
-    request->previous = call->previous;
-    request->found = call->found;
+    sw_cuda_request_of(&ordered->part, request);
     request->user = ordered;
     status = sherwood_submit(cuda->client, request);
     if (status == SHERWOOD_E_BUSY) {
@@ -87,25 +62,8 @@ static void submit(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered)
         ordered->state = SW_ORDERED_WAITS; /* the next poll tries again */
         pthread_mutex_unlock(&cuda->lock);
     } else if (status != SHERWOOD_OK) {
-        finish(cuda, ordered, status, sherwood_error(cuda->client));
+        sw_cuda_ordered_finish(cuda, ordered, status, sherwood_error(cuda->client));
     }
-}
-
-/* Finishes the requests whose replies have arrived. Returns whether any has. Call it with `turn`
- * locked. */
-static bool receive(struct sherwood_cuda *cuda)
-{
-    struct sherwood_request *request = NULL;
-    bool any = false;
-    while (!cuda->outlived) {
-        int status = sherwood_wait_any_for(cuda->client, &request, 0);
-        if (request == NULL) {
-            break;
-        }
-        finish(cuda, request->user, status, sherwood_error(cuda->client));
-        any = true;
-    }
-    return any;
 }
 
 /* Acquire: the stream wrote the call's keys before the ticket. */
@@ -149,7 +107,7 @@ static bool poll_calls(struct sherwood_cuda *cuda, bool *flies)
         submit(cuda, &cuda->ordered[ready[i]]);
         any = true;
     }
-    any |= receive(cuda);
+    any |= sw_cuda_ordered_receive(cuda);
     sw_cuda_give_turn(cuda);
     *flies |= any;
     return any;
@@ -250,7 +208,6 @@ static struct sw_cuda_ordered *take_captured_entry(struct sherwood_cuda *cuda)
         struct sw_cuda_ordered *ordered = &cuda->ordered[i];
         if (ordered->state == SW_ORDERED_FREE) {
             ordered->cuda = cuda;
-            ordered->request = (struct sherwood_request)SHERWOOD_REQUEST_INIT;
             ordered->ticket = 1;
             ordered->captured = true;
             ordered->dropped = false;
@@ -339,8 +296,7 @@ int sw_cuda_enqueue(struct sherwood_cuda *cuda, const struct sherwood_cuda_call 
     if (status != SHERWOOD_OK) {
         return status;
     }
-    ordered->request = (struct sherwood_request)SHERWOOD_REQUEST_INIT;
-    ordered->call = *call;
+    sw_cuda_part_at(cuda, call, 0, call->count, &ordered->part);
     return enqueue(cuda, ordered, call->stream);
 }
 
@@ -390,7 +346,7 @@ bool sw_cuda_ordered_close(struct sherwood_cuda *cuda)
     pthread_mutex_lock(&cuda->lock);
     while (has_flight(cuda)) { /* of a replay: receive it here, with `turn` locked */
         pthread_mutex_unlock(&cuda->lock);
-        (void)receive(cuda);
+        (void)sw_cuda_ordered_receive(cuda);
         pthread_mutex_lock(&cuda->lock);
     }
     cuda->outlived = cuda->captured > 0;

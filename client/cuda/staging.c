@@ -17,7 +17,7 @@
 #define UNIT_BYTES ((uint64_t)2 << 20)
 /* A piece has a multiple of this number of keys, so that found bits begin with a word. */
 #define PIECE_KEYS 64
-#define IS_IN(array) ((array) == SW_CUDA_KEYS || (array) == SW_CUDA_VALUES)
+#define IS_IN(array) ((array) < SW_CUDA_PREVIOUS)
 
 /* --- stages ----------------------------------------------------------------------------------- */
 
@@ -133,10 +133,15 @@ static struct sw_cuda_stage *take_stage(struct sherwood_cuda *cuda, void *stream
 
 /* A piece of a call: the call on the stage, and the copies. */
 struct piece {
-    struct sherwood_cuda_call call;
+    struct sw_cuda_part part;
     uintptr_t stage[SW_CUDA_ARRAYS], array[SW_CUDA_ARRAYS];
     uint64_t bytes[SW_CUDA_ARRAYS]; /* 0: not copied */
 };
+
+static uint64_t aligned(uint64_t bytes)
+{
+    return (bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
+}
 
 /* Returns the number of keys of the largest piece, a multiple of PIECE_KEYS, or 0. */
 static uint64_t piece_keys(const struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call,
@@ -149,34 +154,21 @@ static uint64_t piece_keys(const struct sherwood_cuda *cuda, const struct sherwo
     return (cuda->stage_bytes - SW_CUDA_ARRAYS * ALIGN_BYTES) / bytes * PIECE_KEYS;
 }
 
-static struct piece make_piece(const struct sherwood_cuda *cuda,
-                               const struct sherwood_cuda_call *call, uint32_t staged,
-                               uintptr_t memory, uint64_t at, uint64_t count)
+static void make_piece(const struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call,
+                       uint32_t staged, uintptr_t memory, uint64_t at, uint64_t count,
+                       struct piece *piece)
 {
-    const uintptr_t arrays[SW_CUDA_ARRAYS] = {
-        [SW_CUDA_KEYS] = (uintptr_t)call->keys,
-        [SW_CUDA_VALUES] = (uintptr_t)call->values,
-        [SW_CUDA_PREVIOUS] = (uintptr_t)call->previous,
-        [SW_CUDA_FOUND] = (uintptr_t)call->found,
-    };
-    struct piece piece = {.call = *call};
+    *piece = (struct piece){0};
+    sw_cuda_part_at(cuda, call, at, count, &piece->part);
     for (uint32_t i = 0; i < SW_CUDA_ARRAYS; i++) {
-        if (arrays[i] == 0) {
-            continue;
-        }
-        piece.array[i] = piece.stage[i] = arrays[i] + sw_cuda_array_bytes(cuda, call, i, at);
-        if ((staged >> i & 1) != 0) {
-            piece.bytes[i] = sw_cuda_array_bytes(cuda, call, i, count);
-            piece.stage[i] = memory;
-            memory += (piece.bytes[i] + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
+        piece->array[i] = piece->stage[i] = sw_cuda_array_at(&piece->part.call, i);
+        if (piece->array[i] != 0 && (staged >> i & 1) != 0) {
+            piece->bytes[i] = sw_cuda_array_bytes(cuda, call, i, count);
+            piece->stage[i] = memory;
+            memory += aligned(piece->bytes[i]);
         }
     }
-    piece.call.keys = (const void *)piece.stage[SW_CUDA_KEYS];
-    piece.call.values = (const void *)piece.stage[SW_CUDA_VALUES];
-    piece.call.previous = (void *)piece.stage[SW_CUDA_PREVIOUS];
-    piece.call.found = (void *)piece.stage[SW_CUDA_FOUND];
-    piece.call.count = count;
-    return piece;
+    sw_cuda_part_of(call, piece->stage, count, &piece->part);
 }
 
 /* Enqueues the copies into the stage, or those out of it. */
@@ -207,19 +199,39 @@ static int wait_for_copies(const struct sherwood_cuda *cuda)
                                      sw_driver_text(&cuda->driver, error));
 }
 
-/* Carries out a piece on the host. */
-static int run_piece(struct sherwood_cuda *cuda, const struct piece *piece)
+/* Limits the copies to the entries that were evicted. */
+static void note_evicted(const struct sherwood_cuda *cuda, struct piece *piece)
 {
+    for (uint32_t i = SW_CUDA_EVICTED_KEYS; i < SW_CUDA_ARRAYS; i++) {
+        if (piece->bytes[i] != 0) {
+            piece->bytes[i] =
+                sw_cuda_array_bytes(cuda, &piece->part.call, i, piece->part.cache.evicted_count);
+        }
+    }
+}
+
+/* Carries out a piece on the host. It counts by itself, because its arrays of evicted entries begin
+ * with the stage. */
+static int run_piece(struct sherwood_cuda *cuda, struct piece *piece)
+{
+    struct sherwood_cache *counts = piece->part.call._counts;
+    piece->part.call._counts = counts != NULL ? &piece->part.cache : NULL;
     int status = copy(cuda, piece, true, cuda->copies);
     if (status == SHERWOOD_OK) {
         status = wait_for_copies(cuda);
     }
     if (status == SHERWOOD_OK) {
         sw_cuda_take_turn(cuda);
-        status = sw_cuda_share_and_run(cuda, &piece->call, NULL);
+        status = sw_cuda_share_and_run(cuda, &piece->part.call, NULL);
         sw_cuda_give_turn(cuda);
     }
-    return status == SHERWOOD_OK ? copy(cuda, piece, false, cuda->copies) : status;
+    if (status == SHERWOOD_OK) {
+        note_evicted(cuda, piece);
+        piece->part.call._counts = counts;
+        sw_cuda_add_counts(&piece->part);
+        status = copy(cuda, piece, false, cuda->copies);
+    }
+    return status;
 }
 
 /* Enqueues a piece on its stream: the copies in, what `run` enqueues, the copies out. */
@@ -228,11 +240,12 @@ static int enqueue_steps(struct sherwood_cuda *cuda, const struct piece *piece,
                                     void *argument),
                          void *argument)
 {
-    int status = copy(cuda, piece, true, piece->call.stream);
+    const struct sherwood_cuda_call *call = &piece->part.call;
+    int status = copy(cuda, piece, true, call->stream);
     if (status == SHERWOOD_OK) {
-        status = run(cuda, &piece->call, argument);
+        status = run(cuda, call, argument);
     }
-    return status == SHERWOOD_OK ? copy(cuda, piece, false, piece->call.stream) : status;
+    return status == SHERWOOD_OK ? copy(cuda, piece, false, call->stream) : status;
 }
 
 static int enqueue_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call,
@@ -242,7 +255,7 @@ static int enqueue_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_c
     return sw_cuda_enqueue(cuda, call);
 }
 
-static int enqueue_piece(struct sherwood_cuda *cuda, const struct piece *piece)
+static int enqueue_piece(struct sherwood_cuda *cuda, struct piece *piece)
 {
     return enqueue_steps(cuda, piece, enqueue_call, NULL);
 }
@@ -250,9 +263,9 @@ static int enqueue_piece(struct sherwood_cuda *cuda, const struct piece *piece)
 uint64_t sw_cuda_copied_bytes(const struct sherwood_cuda *cuda,
                               const struct sherwood_cuda_call *call, uint32_t staged)
 {
-    uint64_t bytes = SW_CUDA_ARRAYS * ALIGN_BYTES;
+    uint64_t bytes = 0;
     for (uint32_t i = 0; i < SW_CUDA_ARRAYS; i++) {
-        bytes += (staged >> i & 1) * sw_cuda_array_bytes(cuda, call, i, call->count);
+        bytes += (staged >> i & 1) * aligned(sw_cuda_array_bytes(cuda, call, i, call->count));
     }
     return bytes;
 }
@@ -263,14 +276,15 @@ int sw_cuda_with_copies(struct sherwood_cuda *cuda, const struct sherwood_cuda_c
                                    void *argument),
                         void *argument)
 {
-    const struct piece piece = make_piece(cuda, call, staged, memory, 0, call->count);
+    struct piece piece;
+    make_piece(cuda, call, staged, memory, 0, call->count, &piece);
     return enqueue_steps(cuda, &piece, run, argument);
 }
 
 /* Carries out all pieces of a call through a stage. */
 static int run_pieces(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call,
                       uint32_t staged, const struct sw_cuda_stage *stage,
-                      int (*run)(struct sherwood_cuda *, const struct piece *))
+                      int (*run)(struct sherwood_cuda *, struct piece *))
 {
     const uint64_t keys = piece_keys(cuda, call, staged);
     if (keys == 0) {
@@ -279,11 +293,18 @@ static int run_pieces(struct sherwood_cuda *cuda, const struct sherwood_cuda_cal
                             "copied through: give sherwood_cuda_stage more",
                             PIECE_KEYS, (unsigned long long)cuda->stage_bytes);
     }
+    if (run == enqueue_piece && keys < call->count && staged >> SW_CUDA_EVICTED_KEYS != 0) {
+        return sw_cuda_fail(SHERWOOD_E_INVALID,
+                            "the arrays of %zu keys do not fit into the %llu bytes that arrays are "
+                            "copied through, and evicted entries of several pieces need a call "
+                            "that waits: give sherwood_cuda_stage more, or fewer keys",
+                            call->count, (unsigned long long)cuda->stage_bytes);
+    }
     int status = SHERWOOD_OK;
     for (uint64_t at = 0; at < call->count && status == SHERWOOD_OK; at += keys) {
         const uint64_t left = call->count - at;
-        const struct piece piece =
-            make_piece(cuda, call, staged, stage->memory, at, left < keys ? left : keys);
+        struct piece piece;
+        make_piece(cuda, call, staged, stage->memory, at, left < keys ? left : keys, &piece);
         status = run(cuda, &piece);
     }
     return status;

@@ -13,7 +13,7 @@ EMULATED = BUILD / "emulator" / "sherwoodd"
 DRIVER = BUILD / "emulator" / "driver" / "libcuda.so.1"
 E_INVALID, E_FULL, E_REQUEST, E_BUSY = -1, -7, -8, -10
 # enum sherwood_operation
-GET, SET, SUM, DELETE, ASSIGN = 1, 2, 3, 10, 87
+GET, SET, SUM, DELETE, EXPIRE, CAS, TTL, ASSIGN = 1, 2, 3, 10, 25, 68, 72, 87
 SMALL = ("--backend", "cuda", "--capacity", "512", "--max-capacity", "4K", "--stash", "64", "--loops", "1",
          "--frame-ops-max", "512", "--round-ops-max", "512")
 MIB = 1 << 20
@@ -67,7 +67,26 @@ class Call(ctypes.Structure):
 
     _fields_ = [("size", ctypes.c_size_t), ("operation", ctypes.c_int), ("flags", ctypes.c_uint32), ("keys", ctypes.c_void_p),
                 ("values", ctypes.c_void_p), ("count", ctypes.c_size_t), ("previous", ctypes.c_void_p),
-                ("found", ctypes.c_void_p), ("when", ctypes.c_int), ("stream", ctypes.c_void_p)]
+                ("found", ctypes.c_void_p), ("when", ctypes.c_int), ("stream", ctypes.c_void_p), ("cache", ctypes.c_void_p),
+                ("times", ctypes.c_void_p), ("scale", ctypes.c_float), ("operand_type", ctypes.c_int),
+                ("range_offset", ctypes.c_uint32), ("range_bytes", ctypes.c_uint32), ("_counts", ctypes.c_void_p)]
+
+
+FIRST_CALL_BYTES = Call.cache.offset  # of the struct in its first version
+
+
+class Times(ctypes.Structure):
+    """struct sherwood_times."""
+
+    _fields_ = [("size", ctypes.c_size_t), ("when", ctypes.c_int), ("time_ms", ctypes.c_uint64), ("times_ms", ctypes.c_void_p)]
+
+
+class Cache(ctypes.Structure):
+    """struct sherwood_cache."""
+
+    _fields_ = [("size", ctypes.c_size_t), *((name, ctypes.c_void_p) for name in (
+        "scores", "scores_out", "not_admitted", "evicted_keys", "evicted_values", "evicted_scores")),
+                ("evicted_count", ctypes.c_uint64), ("not_admitted_count", ctypes.c_uint64)]
 
 
 STAGE = 65536  # the smallest, so that calls go in pieces

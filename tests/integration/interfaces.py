@@ -130,6 +130,53 @@ class Rings(Frames):
         self.ring.close()
 
 
+class Devices(Frames):
+    """libsherwood-cuda: arrays in the memory of an emulated GPU. Half of the calls take place in the order of a stream."""
+    counts = 1, 70
+    AT, TIMES_AT = Rings.AT, Rings.TIMES_AT
+
+    def __init__(self, server, shape):
+        import attached  # pylint: disable=import-outside-toplevel
+        self.of, self.shape, self.hits = attached, shape, None
+        server.unix = "unix:" + server.unix_path
+        self.library = attached.loaded()
+        self.own = attached.Attached(self.library, ctypes.CDLL(str(attached.DRIVER)), server, -1)
+        equal(self.own.error, "")
+
+    def times(self, ask):
+        """Returns struct sherwood_times."""
+        times, each = self.of.Times(ctypes.sizeof(self.of.Times), ask.when), ask.each_ms
+        if each is not None and len(set(each)) == 1:
+            times.time_ms = each[0]
+        elif each is not None:
+            times.times_ms = self.own.at + self.TIMES_AT
+            ctypes.memmove(times.times_ms, struct.pack(f"<{len(each)}Q", *each), 8 * len(each))
+        return times
+
+    def ask(self, ask):
+        shape, count, verb, at = self.shape, len(ask.keys), ask.row.verb, self.own.at
+        size = 8 if verb == "TTL" else ask.part()[1] if verb == "GETRANGE" else shape.value_bytes
+        body, times, in_order = ask.body(shape), self.times(ask), sum(ask.keys) % 2
+        ctypes.memmove(at, b"".join(key.to_bytes(shape.key_bytes, "little") for key in ask.keys), count * shape.key_bytes)
+        ctypes.memmove(at + self.AT[OPERANDS], body, len(body))
+        ctypes.memset(at + self.AT[FOUND], 0xa5, 128)
+        call = self.of.Call(ctypes.sizeof(self.of.Call), ask.row.number, 0, at, at + self.AT[OPERANDS] if body else None, count,
+                            at + self.AT[VALUES] if self.wants[0] and size else None, at + self.AT[FOUND] if self.wants[1] else None,
+                            2 * in_order, None, None, ctypes.addressof(times) if ask.when else None)
+        if "RANGE" in verb:
+            call.range_offset, call.range_bytes = ask.part()
+        status = self.library.sherwood_cuda_call(self.own.pointer, ctypes.byref(call))
+        if (status or self.library.sherwood_cuda_check(self.own.pointer, True)) != 0:
+            return self.library.sherwood_cuda_error().decode()
+        values, found = ctypes.string_at(at + self.AT[VALUES], size * count), ctypes.string_at(at + self.AT[FOUND], 128)
+        equal(found[-(-count // 64) * 8 if self.wants[1] else 0:].strip(b"\xa5"), b"", f"{ask.row.name}: bytes behind the found bits")
+        return (cut(values, size, count) if self.wants[0] else None,
+                [found[i // 8] >> i % 8 & 1 for i in range(count)] if self.wants[1] else None)
+
+    def close(self):
+        self.own.close()
+
+
 class Library(Frames):
     """libsherwood: sherwood_run, and the functions of operations that have more than values."""
     counts = 1, 5, 300  # the last one is more than --frame-ops-max

@@ -11,15 +11,13 @@ import tempfile
 import time
 
 import fake_torch
-from attached import ASSIGN, DRIVER, E_INVALID, E_REQUEST, EMULATED, GET, LIBRARY, MIB, SET, SMALL, Attached, Call, gpus, loaded
+from attached import (ASSIGN, DRIVER, E_INVALID, E_REQUEST, EMULATED, FIRST_CALL_BYTES, GET, LIBRARY, MIB, SET, SMALL, STAGE, Attached,
+                      Cache, Call, Memory, call_of, gpus, loaded)
 from harness import BUILD, SLOWER, Server, case, check, equal, eventually, main
 from package import daemon, np, raises, sherwood
 from people import secret
 
 # enum sherwood_operation
-ONLY_FOR_HOST = {"EXPIRE": 25, "EXPIRE_NONE": 26, "EXPIRE_SOME": 27, "EXPIRE_LATER": 28, "EXPIRE_EARLIER": 29,
-                 "EXPIRE_SHORTEN": 30, "CAS": 68, "SETRANGE": 69,
-                 "GETRANGE": 70, "PERSIST": 71, "TTL": 72}
 # OR, XOR, AND, ANDNOT
 BITS = ((64, lambda old, new: old | new), (65, lambda old, new: old ^ new), (66, lambda old, new: old & new),
         (67, lambda old, new: old & ~new))
@@ -74,31 +72,19 @@ def from_python():
 
 
 @case
-def operations_for_the_host():
-    """sherwood_cuda_run and _run_on refuse operations for the host by name; GET and SET reach the driver"""
-    library = loaded()
-    driver = ctypes.CDLL(str(DRIVER))
+def memory_of_another_driver():
+    """GET and SET of memory that the server cannot open are refused in words, and the daemon goes on"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
     driver.fake_memory.restype = ctypes.c_void_p
     memory, handle = driver.fake_memory(), ctypes.c_void_p()
     with daemon(*SMALL, program=EMULATED) as server:
         text = ctypes.create_string_buffer(512)
         status = library.sherwood_cuda_attach(server.unix.encode(), None, ctypes.byref(handle), text, 512)
         equal((status, text.value), (0, b""))
-
-        def refusal(call, operation, *more):
-            """Returns the error of a call on 9 keys with values behind them."""
+        for operation in (GET, SET):
             keys, values, previous = (ctypes.c_void_p(memory + at) for at in (0, 4096, 8192))
-            equal(call(handle, operation, keys, values, ctypes.c_size_t(9), previous, None, *more) < 0, True, operation)
-            return library.sherwood_cuda_error().decode()
-
-        for name, operation in ONLY_FOR_HOST.items():
-            wanted = (f"SHERWOOD_{name} does not run on device memory: copy the arrays to the host, and"
-                      " call libsherwood there")
-            equal(refusal(library.sherwood_cuda_run, operation), wanted)
-            equal(refusal(library.sherwood_cuda_run_on, operation, None), wanted)
-        for operation in (GET, SET):  # no other process can open the memory of this driver
-            sentence = refusal(library.sherwood_cuda_run, operation)
-            check("cudaIpcOpenMemHandle" in sentence, sentence)
+            check(library.sherwood_cuda_run(handle, operation, keys, values, ctypes.c_size_t(9), previous, None) < 0, operation)
+            check("cudaIpcOpenMemHandle" in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
         library.sherwood_cuda_close(handle)
         connection = sherwood.connect(server.unix)
         connection.set_many([1, 2], [3, 4])
@@ -161,14 +147,57 @@ def found_bytes():
                 wanted = [int(i % 2 == 0 and i < 600) for i in range(count)] + [0] * (padded - count)
                 equal(found[:padded].tolist(), wanted, f"{flags}, {count} keys, in order {in_order}")
                 equal(found[padded:2048].tolist(), [0xa5] * (2048 - padded), f"behind {count} keys")
+            old = Call(FIRST_CALL_BYTES, GET, 0, own.at, None, 9, own.at + MIB * 3 // 2, own.at + MIB, 0, None, 1, 1)
+            equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(old)), 0, "the struct of the first version ends before cache")
             for change, words in (({"operation": SET}, "only GET and PEEK"), ({"flags": 2}, "only flag"),
-                                  ({"found": None}, "found is NULL"), ({"when": 1, "stream": 9}, "cannot wait for the stream"), ({"size": 1}, "SHERWOOD_CUDA_CALL_INIT")):
+                                  ({"found": None}, "found is NULL"), ({"when": 1, "stream": 9}, "cannot wait for the stream"), ({"size": 1}, "SHERWOOD_CUDA_CALL_INIT"),
+                                  ({"size": FIRST_CALL_BYTES + 8}, "SHERWOOD_CUDA_CALL_INIT"), ({"operation": 72}, "only GET and PEEK"),
+                                  ({"operation": 70, "flags": 0}, "range_bytes is 0"), ({"operand_type": 4, "flags": 0}, "needs a scale"),
+                                  ({"cache": own.at, "flags": 0}, "SHERWOOD_CACHE_INIT"), ({"times": own.at, "flags": 0}, "SHERWOOD_TIMES_INIT")):
                 call = Call(ctypes.sizeof(Call), GET, 8, own.at, own.at, 9, None, own.at + MIB, 0)
                 for name, value in change.items():
                     setattr(call, name, value)
                 equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), E_INVALID)
                 check(words in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
             own.close()
+
+
+@case
+def cache():
+    """arrays of a cache in device memory: scores, what was evicted and what was not admitted, also through a stage and in order"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    with daemon("--backend", "cuda", "--capacity", "4K", "--loops", "1", "--frame-ops-max", "512", "--round-ops-max", "512", "--key-bits",
+                "64", "--engine", "cache", "--policy", "custom", "--value-bytes", "8", "--value-format", "fixed", program=EMULATED) as server, sherwood.connect(server.unix) as client:
+        own, model, at = Attached(library, driver, server, -1), {}, 1
+        equal(library.sherwood_cuda_stage(own.pointer, ctypes.c_uint64(STAGE)), 0)
+        for kind, in_order, count in (("shared", 0, 1500), ("segment", 0, 1500), ("shared", 2, 1500), ("segment", 2, 500), ("segment", 2, 1500)):
+            keys, values, scores, scores_out, not_admitted, *evicted = (Memory(driver, kind) for _ in range(8))
+            for low in (False, True):  # new keys with the highest scores, then some with scores below all
+                keys.words[:count] = new = np.arange(at, at + count)
+                values.words[:count] = new * 3
+                scores.words[:count] = given = np.zeros(count, np.uint64) if low else new
+                arrays = Cache(ctypes.sizeof(Cache), scores.at, scores_out.at, not_admitted.at, *(one.at for one in evicted), 77, 77)
+                call = call_of(SET, (keys, values, None, None), count, when=in_order)
+                call.cache = ctypes.addressof(arrays)
+                status = library.sherwood_cuda_call(own.pointer, ctypes.byref(call))
+                status = status or library.sherwood_cuda_check(own.pointer, True)
+                sentence = library.sherwood_cuda_error().decode()
+                if (kind, in_order, count) == ("segment", 2, 1500):
+                    check(status == E_INVALID and "need a call that waits" in sentence, (status, sentence))
+                    continue
+                equal(status, 0, sentence)
+                turned = np.unpackbits(not_admitted.bytes[:-(-count // 8)], bitorder="little")[:count].astype(bool)
+                equal(arrays.not_admitted_count, turned.sum(), (kind, in_order, low))
+                check(turned.any() if low and at > 6000 else low or not turned.any(), (kind, in_order, low))
+                equal(scores_out.words[:count].tolist(), np.where(turned, 0, given).tolist(), "scores of the reply")
+                model |= dict(zip(new[~turned].tolist(), given[~turned].tolist()))
+                out = [one.words[:arrays.evicted_count].tolist() for one in evicted]
+                equal((out[1], out[2]), ([key * 3 for key in out[0]], [model.pop(key) for key in out[0]]), "what was evicted")
+                equal(len(client), len(model))
+                at += count
+        check(len(model) < at - 4096, "entries were evicted")
+        equal(client.contains_many(np.arange(at)).tolist(), [key in model for key in range(at)])
+        own.close()
 
 
 @case

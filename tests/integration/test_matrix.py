@@ -14,12 +14,13 @@ import sys
 
 import wire
 from data_directory import Directory
-from interfaces import Frames, Library, Python, Rings, Segments
+from interfaces import Devices, Frames, Library, Python, Rings, Segments
 from harness import BUILD, ROOT, Server, Skip, case, check, drawn_seed, equal, main, send_beside
 from matrix import FLOATS, RELEASED, SHAPES, VERBS, WIDTHS, Ask, Table, columns, draw, has, now_ms, pack, same_time
 from matrix_commands import ALL, DONE, POOL, ROWS, by_cli, by_multi, by_one_key, by_resp, sentence, words_of
 from people import hello
 from replication import caught_up, replica_of
+from ring import serving
 
 SEED = drawn_seed()
 EMULATED = BUILD / "emulator" / "sherwoodd"
@@ -237,17 +238,17 @@ for each in SHAPES:
 
 @case
 def emulated_cuda():
-    """integers of two engines and rows on the CUDA backend, whose kernels the emulator runs: by frames, RESP and MULTI"""
+    """integers of two engines and rows on the CUDA backend, whose kernels the emulator runs: by frames, RESP, MULTI and a GPU"""
     if not EMULATED.exists():
         raise Skip("make emulated-daemon has not been run")
     if EMULATED.stat().st_mtime < wire.OPERATIONS.stat().st_mtime:
         raise Skip("the emulated daemon is older than proto/ops/operations.h: make emulated-daemon")
     for shape in (SHAPES[0], SHAPES[2], SHAPES[3]):
         table, what = Table(shape), f"seed {SEED}: {shape.name} on CUDA"
-        with Server(*CUDA, *shape.options, program=EMULATED) as server, server.connect() as connection:
+        with serving(*CUDA, *shape.options, program=EMULATED) as server, server.connect() as connection:
             if shape.numbers == "integer":
                 by_one_key(random.Random(SEED), wire.Replies(connection), table, what)
-            session(server, table, what, [Frames])
+            session(server, table, what, [Frames] + ([Devices] if Python in doors_here() else []))
 
 
 @case
