@@ -127,7 +127,7 @@ def in_servers(keys):
     with tempfile.TemporaryDirectory(prefix="sherwood-") as folder:
         path = f"{folder}/s"
         daemon = start([ROOT / "build" / "sherwoodd", "--port", "0", "--http-port", "0", "--unix-socket", path, "--backend", "cpu",
-                        "--loops", "1", "--value-type", "none", "--max-capacity", str(2 * len(keys))], path, "sherwoodd")
+                        "--loops", "1", "--value-type", "none", "--capacity", "64K", "--max-capacity", str(2 * len(keys))], path, "sherwoodd")
         redis, client, versions = redis_of(folder, 0)
         try:
             with sherwood.connect("unix:" + path) as c:
@@ -157,7 +157,7 @@ def main():
         for name, rows, _ in found:
             for operation, metric, value, unit in rows:
                 table.add(name, operation, options.keys, metric, value, unit)
-                print(f"{name:12} {operation:6} {metric:16} {value:14.4g} {unit}")
+                print(f"{name:12} {operation:6} {metric:16} {value:14.4g} {unit}", flush=True)
     if options.output:
         table.write(options.output, describe("duplicates.py", f"{found[0][2]}, {bloom}"))
 
