@@ -98,6 +98,8 @@ cudaError_t sw_cuda_owner_open(struct sw_cuda_channel_owner *owner,
                                const struct sw_table_config *config);
 /* Every channel must have been closed. Makes the device current. */
 void sw_cuda_owner_close(struct sw_cuda_channel_owner *owner);
+/* Returns the bytes of the table's own struct sw_device; 0: it shares one. */
+uint64_t sw_cuda_owner_bytes(const struct sw_cuda_channel_owner *owner);
 
 /* Returns true if `error` is cudaSuccess. Otherwise marks the table as lost; the first time, also
  * writes one line on stderr that names the failed step `what`. */

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * combined_launch.cu - combined launches: their memory, and the scatter of their results.
+ * combined_launch.cu - combined launches: the gather of their operations, and the scatter of their
+ * results.
  */
 #include <string.h>
 
 #include "table/device/bits.cuh"
-#include "table/device/cutter.cuh"
 #include "table/device/follow.cuh"
 #include "table/device/launcher.cuh"
 #include "table/device/parts.cuh"
 #include "table/device/warp_reduce.cuh"
 #include "table/operation.h"
-
-/* Maximum bytes of keys and values of one launch. */
-#define VALUE_BYTES_MAX (32U << 20)
 
 /* Returns the enum sw_admission of the group of operation i of the part. */
 static __device__ inline uint32_t admission_of(const struct arrays &all,
@@ -77,7 +74,7 @@ static __device__ inline void count_operation(const struct arrays &all,
                                               bool found, bool not_admitted, bool some_refused,
                                               uint32_t *words)
 {
-    const struct sw_cuda_combined *memory = &all.memory;
+    const struct sw_cuda_combined_view *memory = &all.memory;
     const uint32_t at = part->first + i;
     const uint32_t op = all.in.ops[at];
     uint64_t old = 0;
@@ -107,7 +104,7 @@ static __device__ inline void scatter_bits(const struct arrays &all,
 {
     __shared__ uint32_t found_bits[SW_COMBINED_CHUNK / 32];
     __shared__ uint32_t not_admitted_bits[SW_COMBINED_CHUNK / 32];
-    const struct sw_cuda_combined *memory = &all.memory;
+    const struct sw_cuda_combined_view *memory = &all.memory;
     const uint32_t lane = threadIdx.x % 32;
     for (uint32_t base = begin + threadIdx.x / 32 * 32; base < end; base += SW_CUDA_BLOCK) {
         const uint32_t i = base + lane;
@@ -160,7 +157,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK, 8)
     scatter_kernel(const struct arrays all, const int32_t *status, uint32_t *results,
                    uint64_t *record)
 {
-    const struct sw_cuda_combined *memory = &all.memory;
+    const struct sw_cuda_combined_view *memory = &all.memory;
     sw_cuda_follow();
     const uint32_t number = all.in.parts->of_chunk[blockIdx.x];
     const struct sw_cuda_part part = all.in.parts->parts[number];
@@ -198,58 +195,12 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK, 8)
                         (M7) */
     if (threadIdx.x == 0) {
         *memory->blocks_done = 0;
+        sw_cuda_check_launches(memory, 1, 0);
         sw_cuda_record_ticket(record, ticket);
     }
 }
 
 /* --- the host's side -------------------------------------------------------------------------- */
-
-uint32_t sw_cuda_combined_max(uint32_t most, uint32_t batch_ops_max, uint32_t key_bytes,
-                              uint32_t value_bytes)
-{
-    const uint32_t bytes_allow = VALUE_BYTES_MAX / (key_bytes + value_bytes);
-    most = most < bytes_allow ? most : bytes_allow;
-    return batch_ops_max < most ? batch_ops_max : most;
-}
-
-/* Cuts the arrays from `base` and returns their bytes; with NULL it only counts. */
-static size_t cut(struct sw_cuda_combined *memory, void *base, bool is_cache)
-{
-    struct sw_cuda_cutter cutter = {(char *)base, 0};
-    const uint64_t n = memory->operations_max;
-    for (int i = 0; i < SW_COMBINED_LAUNCHES; i++) {
-        struct sw_cuda_gathered *in = &memory->gathered[i];
-        sw_cuda_cut(&cutter, &in->keys, n * memory->key_bytes);
-        sw_cuda_cut(&cutter, &in->values, n * memory->value_bytes);
-        sw_cuda_cut(&cutter, &in->ops, n);
-        sw_cuda_cut(&cutter, &in->group_ends, n);
-        sw_cuda_cut(&cutter, &in->group_refused, n);
-        sw_cuda_cut(&cutter, &in->parts, 1);
-    }
-    sw_cuda_cut(&cutter, &memory->previous, n * memory->value_bytes);
-    sw_cuda_cut(&cutter, &memory->found, (n + 63) / 64);
-    sw_cuda_cut(&cutter, &memory->not_admitted, is_cache ? (n + 63) / 64 : 0);
-    sw_cuda_cut(&cutter, &memory->expected, is_cache ? 0 : n * memory->value_bytes);
-    sw_cuda_cut(&cutter, &memory->unmet, is_cache || memory->value_bytes == 0 ? 0 : n);
-    sw_cuda_cut(&cutter, &memory->record, memory->record_bytes / sizeof(uint64_t));
-    sw_cuda_cut(&cutter, &memory->words, (uint64_t)SW_COMBINED_BATCHES_MAX * SW_PART_WORDS);
-    sw_cuda_cut(&cutter, &memory->blocks_done, 1);
-    if (!is_cache) {
-        memory->not_admitted = NULL;
-    }
-    return cutter.used;
-}
-
-static size_t cut_host(struct sw_cuda_combined *memory, void *base)
-{
-    struct sw_cuda_cutter cutter = {(char *)base, 0};
-    for (int i = 0; i < SW_COMBINED_LAUNCHES; i++) {
-        sw_cuda_cut(&cutter, &memory->staged[i], 1);
-        sw_cuda_cut(&cutter, &memory->results[i],
-                    (uint64_t)SW_COMBINED_BATCHES_MAX * SW_PART_WORDS);
-    }
-    return cutter.used;
-}
 
 /* Loads the kernels, so that no batch waits for their loading. */
 static cudaError_t load(void)
@@ -265,41 +216,12 @@ static cudaError_t load(void)
 cudaError_t sw_cuda_combined_open(struct sw_cuda_combined *memory, bool is_cache,
                                   struct sw_cuda_launcher *launcher)
 {
-    memory->bytes = cut(memory, NULL, is_cache);
+    memory->is_cache = is_cache;
     cudaError_t error = load();
     if (error == cudaSuccess) {
-        error = cudaMalloc(&memory->memory, memory->bytes);
-    }
-    if (error == cudaSuccess) {
-        cut(memory, memory->memory, is_cache);
-        error = cudaMemset(memory->memory, 0, memory->bytes);
-    }
-    if (error == cudaSuccess) {
-        error = cudaHostAlloc(&memory->host, cut_host(memory, NULL),
-                              cudaHostAllocMapped | cudaHostAllocPortable);
-    }
-    if (error == cudaSuccess) {
-        cut_host(memory, memory->host);
-    }
-    if (error == cudaSuccess && memory->stream == NULL) {
         error = sw_cuda_gather_stream(launcher, &memory->stream);
     }
-    for (int i = 0; i < SW_COMBINED_LAUNCHES && error == cudaSuccess; i++) {
-        error = cudaEventCreateWithFlags(&memory->done[i], cudaEventDisableTiming);
-    }
-    return error;
-}
-
-void sw_cuda_combined_close(struct sw_cuda_combined *memory)
-{
-    /* every launch is done; errors are ignored */
-    for (int i = 0; i < SW_COMBINED_LAUNCHES; i++) {
-        if (memory->done[i] != NULL) {
-            (void)cudaEventDestroy(memory->done[i]);
-        }
-    }
-    (void)cudaFree(memory->memory);
-    (void)cudaFreeHost(memory->host);
+    return error == cudaSuccess ? sw_cuda_combined_reserve(memory, launcher) : error;
 }
 
 static uint32_t chunks_of(uint32_t count)
@@ -414,10 +336,10 @@ cudaError_t sw_cuda_combined_gather(struct sw_cuda_combined *memory,
     error = sw_cuda_launch_gather_parts(all, sw_cuda_combined_chunks(memory, combined),
                                         on_device(combined), memory->stream);
     if (error == cudaSuccess) {
-        error = cudaEventRecord(memory->done[combined->number], memory->stream);
+        error = cudaEventRecord(memory->gather_done, memory->stream);
     }
     if (error == cudaSuccess) {
-        error = cudaStreamWaitEvent(stream, memory->done[combined->number], 0);
+        error = cudaStreamWaitEvent(stream, memory->gather_done, 0);
     }
     if (error == cudaSuccess && combined->whole.expected != NULL) {
         error =
@@ -440,7 +362,7 @@ cudaError_t sw_cuda_combined_scatter(const struct sw_cuda_combined *memory,
         all.memory.silent = memory->unmet;
     }
     return sw_cuda_launch_following(true, scatter_kernel, chunks, SW_CUDA_BLOCK, stream, all,
-                                    status, memory->results[combined->number], (uint64_t *)record);
+                                    status, memory->results, (uint64_t *)record);
 }
 
 /* Returns the counters of one part, from its words. */
@@ -461,16 +383,18 @@ static struct sw_counters counters_of(const uint32_t *words)
     return counters;
 }
 
-void sw_cuda_combined_finish(const struct sw_cuda_combined *memory,
-                             struct sw_combined_launch *combined)
+void sw_cuda_combined_finish(struct sw_cuda_combined *memory, struct sw_combined_launch *combined,
+                             const struct sw_cuda_channel *channel)
 {
     const struct sw_batch *whole = &combined->whole;
     const bool good = whole->status == SW_OK || whole->status == SW_E_FULL;
+    struct sw_cuda_buffer_loan *loan = &memory->loans[combined->number];
+    const uint32_t *results = (const uint32_t *)sw_cuda_buffer_results(memory->buffers, loan);
     for (uint32_t p = 0; p < combined->count; p++) {
         struct sw_batch *part = combined->parts[p];
         part->status = whole->status;
         if (good) {
-            const uint32_t *words = memory->results[combined->number] + p * SW_PART_WORDS;
+            const uint32_t *words = results + p * SW_PART_WORDS;
             const bool counts = counts_parts(combined);
             part->counters = counts ? counters_of(words) : whole->counters;
             part->status = part->counters.refused != 0 || (counts && words[SW_PART_COLLIDED] != 0)
@@ -487,5 +411,8 @@ void sw_cuda_combined_finish(const struct sw_cuda_combined *memory,
         first->counters.failures = whole->counters.failures;
         first->counters.evicted = whole->counters.evicted;
         first->_stash_change = whole->_stash_change;
+        sw_cuda_buffer_return(memory->buffers, loan);
+    } else {
+        sw_cuda_buffer_abandon(memory->buffers, loan, channel->stream, memory->stream);
     }
 }

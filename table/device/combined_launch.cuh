@@ -9,10 +9,12 @@
  * one batch, in which each part is one or more groups. The host copies nothing. Each key and
  * operand is loaded once.
  *
+ *   sw_cuda_combined_borrow(memory, ..)                   borrows the memory of the launch
  *   sw_cuda_combined_gather(memory, combined, stream)     fills in combined->whole
  *   the engine enqueues whole, with memory->record as its record
  *   sw_cuda_combined_scatter(memory, combined, record, ..)    completes the channel's record
- *   poll of the record; sw_cuda_combined_finish(memory, combined)
+ *   sw_cuda_combined_started(memory, ..)
+ *   poll of the record; sw_cuda_combined_finish(memory, combined, ..)
  *
  * Threads: one call at a time for one table, in the order of the launches, with one stream.
  */
@@ -23,6 +25,7 @@
 
 #include "table/backend.h"
 #include "table/device/channel.cuh"
+#include "table/device/launch_buffers.cuh"
 
 static_assert(SW_CUDA_IN_FLIGHT_MAX >= SW_READS_MAX, "a channel takes the reads of a queue");
 
@@ -101,16 +104,18 @@ struct sw_cuda_gathered {
     struct sw_cuda_parts *parts;
 };
 
-/* A table's memory for combined launches. All arrays are device memory, except those in `host`. */
-struct sw_cuda_combined {
-    uint32_t operations_max; /* operations that fit */
+/* The pinned memory of a launch. */
+struct sw_cuda_launch_host {
+    struct sw_cuda_parts staged;
+    uint32_t results[SW_COMBINED_BATCHES_MAX * SW_PART_WORDS]; /* by part */
+};
+
+/* The memory of a launch, as kernels see it: device memory, in a launch buffer. */
+struct sw_cuda_combined_view {
     uint32_t key_bytes;
     uint32_t value_bytes; /* 0: values and previous values stay in the parts' own arrays */
     bool counts_alone;    /* the scatter kernel also counts a part that is alone in its launch */
     size_t record_bytes;  /* bytes of an engine's record, a multiple of 8 */
-    size_t bytes;         /* bytes of device memory */
-    void *memory;         /* device; contains the arrays from here to `blocks_done` */
-    struct sw_cuda_gathered gathered[SW_COMBINED_LAUNCHES]; /* one for each launch in flight */
     uint8_t *previous;
     uint64_t *found, *not_admitted;
     uint8_t *expected;         /* of a launch with operations of SW_OPS_PAIR on integers */
@@ -120,11 +125,23 @@ struct sw_cuda_combined {
     uint64_t *record;          /* record of the whole batch */
     uint32_t *words;           /* [parts][SW_PART_WORDS], zero between launches */
     unsigned int *blocks_done; /* zero between launches */
-    void *host;                /* pinned and mapped; contains the next two, one for each launch */
-    struct sw_cuda_parts *staged[SW_COMBINED_LAUNCHES];
-    uint32_t *results[SW_COMBINED_LAUNCHES]; /* [parts][SW_PART_WORDS] */
-    cudaStream_t stream;                     /* of the gather kernels; the launcher's */
-    cudaEvent_t done[SW_COMBINED_LAUNCHES];  /* recorded after the gather kernel */
+    unsigned int *launches;    /* launches that have the buffer: 0 or 1. SW_CUDA_LAUNCH_CHECKS */
+};
+
+/* A table's part of its combined launches. A launch borrows its memory (launch_buffers.cuh) when
+ * it is submitted, and returns it when it is polled. The members of the view are those of the
+ * launch submitted last. */
+struct sw_cuda_combined : sw_cuda_combined_view {
+    bool is_cache;
+    uint32_t operations_max; /* operations of the largest launch */
+    size_t bytes;            /* device memory of a buffer for it, which open had to allocate */
+    struct sw_cuda_launch_buffers *buffers; /* the launcher's; NULL: one buffer of its own */
+    struct sw_cuda_buffer_loan loans[SW_COMBINED_LAUNCHES];
+    struct sw_cuda_gathered gathered[SW_COMBINED_LAUNCHES]; /* one for each launch in flight */
+    struct sw_cuda_parts *staged[SW_COMBINED_LAUNCHES];     /* pinned and mapped, in `host` */
+    uint32_t *results;       /* likewise, of the launch submitted last */
+    cudaEvent_t gather_done; /* of its buffer */
+    cudaStream_t stream;     /* of the gather kernels; the launcher's */
 };
 
 /* Returns the maximum operations of a launch for keys and values of these sizes, at most `most`. A
@@ -132,17 +149,39 @@ struct sw_cuda_combined {
 uint32_t sw_cuda_combined_max(uint32_t most, uint32_t batch_ops_max, uint32_t key_bytes,
                               uint32_t value_bytes);
 
-/* Allocates the memory. The caller has set operations_max, key_bytes, value_bytes and record_bytes.
- * Borrows the launcher's stream under its turn, unless the caller has set `stream`. After a
- * failure, call sw_cuda_combined_close. */
+/* Opens the table's part, and has the launcher keep a buffer for the largest launch. The caller has
+ * set operations_max, key_bytes, value_bytes and record_bytes. Takes the turn. */
 cudaError_t sw_cuda_combined_open(struct sw_cuda_combined *memory, bool is_cache,
                                   struct sw_cuda_launcher *launcher);
-void sw_cuda_combined_close(struct sw_cuda_combined *memory);
+
+/* --- memory (combined_memory.cu) -------------------------------------------------------------- */
+
+/* The part of sw_cuda_combined_open that reserves the buffer. */
+cudaError_t sw_cuda_combined_reserve(struct sw_cuda_combined *memory,
+                                     struct sw_cuda_launcher *launcher);
+/* Allocates a buffer of its own, for one launch at a time, number 0, without the next three
+ * functions. The caller has also set `stream`. After a failure the caller closes the buffer. */
+cudaError_t sw_cuda_combined_reserve_own(struct sw_cuda_combined *memory,
+                                         struct sw_cuda_launch_buffer *buffer);
+
+/* Borrows the memory of a launch. Returns false if that failed, and the table is lost. */
+bool sw_cuda_combined_borrow(struct sw_cuda_combined *memory, struct sw_cuda_channel_owner *owner,
+                             const struct sw_combined_launch *combined);
+/* Notes that the launch was enqueued on the channel. */
+void sw_cuda_combined_started(struct sw_cuda_combined *memory,
+                              const struct sw_combined_launch *combined,
+                              const struct sw_cuda_channel *channel, uint64_t ticket);
+/* Returns the memory of a launch that was not enqueued. `begun`: a part of it may have been. */
+void sw_cuda_combined_cancel(struct sw_cuda_combined *memory,
+                             const struct sw_combined_launch *combined,
+                             const struct sw_cuda_channel *channel, bool begun);
+
+/* --- kernels (combined_launch.cu) ------------------------------------------------------------- */
 
 /* Fills in combined->whole, whose arrays are device memory (also `ops`), and enqueues the kernel
  * that fills these arrays. The kernel has a separate stream, so that it overlaps the previous
  * launch: that one changes the table, this kernel only reads the parts. Work enqueued on `stream`
- * afterwards runs after the kernel. The launch before the previous one must be done. */
+ * afterwards runs after the kernel. */
 cudaError_t sw_cuda_combined_gather(struct sw_cuda_combined *memory,
                                     struct sw_combined_launch *combined, cudaStream_t stream);
 /* Returns the number of chunks of all parts. */
@@ -154,30 +193,33 @@ uint32_t sw_cuda_combined_chunks(const struct sw_cuda_combined *memory,
 cudaError_t sw_cuda_combined_scatter(const struct sw_cuda_combined *memory,
                                      const struct sw_combined_launch *combined,
                                      const int32_t *status, void *record, cudaStream_t stream);
-/* Sets status and counters of the parts; call it once the whole batch is done. Counters that exist
- * only for the whole batch (probes, failures, evictions, the change of the stash) go to the first
- * part. The scatter kernel counts parts from whole.found. A single part that does not request
- * `found` has the engine's counters, and whole.found is NULL, unless counts_alone is set or the
- * table is a cache. */
-void sw_cuda_combined_finish(const struct sw_cuda_combined *memory,
-                             struct sw_combined_launch *combined);
+/* Sets status and counters of the parts, and returns the memory of the launch; call it once the
+ * whole batch is done. Counters that exist only for the whole batch (probes, failures, evictions,
+ * the change of the stash) go to the first part. The scatter kernel counts parts from whole.found.
+ * A single part that does not request `found` has the engine's counters, and whole.found is NULL,
+ * unless counts_alone is set or the table is a cache. */
+void sw_cuda_combined_finish(struct sw_cuda_combined *memory, struct sw_combined_launch *combined,
+                             const struct sw_cuda_channel *channel);
 
 /* Implements submit_combined of an engine: calls enqueue(ticket) under the mutex. */
 template <typename ENQUEUE>
 static inline int sw_cuda_combined_submit(struct sw_cuda_channel *channel,
+                                          struct sw_cuda_combined *memory,
                                           struct sw_combined_launch *combined, ENQUEUE enqueue)
 {
     uint64_t ticket = sw_cuda_channel_ticket(channel);
     if (ticket == 0) {
         return SW_E_BUSY;
     }
-    if (!sw_cuda_channel_begin(channel)) {
+    if (!sw_cuda_combined_borrow(memory, channel->owner, combined)) {
         return SW_E_DEVICE;
     }
-    cudaError_t error = enqueue(ticket);
-    if (!sw_cuda_channel_end(channel, error)) {
+    const bool begun = sw_cuda_channel_begin(channel);
+    if (!begun || !sw_cuda_channel_end(channel, enqueue(ticket))) {
+        sw_cuda_combined_cancel(memory, combined, channel, begun);
         return SW_E_DEVICE;
     }
+    sw_cuda_combined_started(memory, combined, channel, ticket);
     sw_cuda_channel_submitted(channel, ticket);
     combined->whole._ticket = ticket;
     return SW_OK;

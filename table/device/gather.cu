@@ -13,7 +13,7 @@
 /* Gathers one chunk. All threads of the block call it. */
 static __device__ inline void gather_chunk(const struct arrays &all, uint32_t chunk)
 {
-    const struct sw_cuda_combined *memory = &all.memory;
+    const struct sw_cuda_combined_view *memory = &all.memory;
     const struct sw_cuda_part part = all.in.parts->parts[all.in.parts->of_chunk[chunk]];
     const uint32_t begin = (chunk - part.first_chunk) * SW_COMBINED_CHUNK;
     const uint32_t end =
@@ -37,6 +37,9 @@ static __device__ inline void gather_chunk(const struct arrays &all, uint32_t ch
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     gather_kernel(const struct arrays all, uint32_t chunks)
 {
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        sw_cuda_check_launches(&all.memory, 0, 1);
+    }
     for (uint32_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
         gather_chunk(all, chunk);
     }

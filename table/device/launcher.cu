@@ -27,7 +27,7 @@ static uint64_t bytes_of(void *context)
     for (uint32_t i = 0; i < lane_count(launcher); i++) {
         bytes += bytes_of_areas(launcher->lanes[i].areas);
     }
-    return bytes;
+    return bytes + __atomic_load_n(&launcher->buffers.bytes, __ATOMIC_RELAXED);
 }
 
 static void free_areas(const struct sw_cuda_scratch_area *areas)
@@ -65,6 +65,7 @@ static void close_launcher(void *context)
     }
     destroy_stream(launcher->rows);
     sw_cuda_pool_close(&launcher->pool);
+    sw_cuda_launch_buffers_close(&launcher->buffers);
     pthread_mutex_destroy(&launcher->turn);
     free(launcher);
 }
@@ -79,6 +80,7 @@ static void *open_launcher(int ordinal)
         launcher->multiprocessors = (uint32_t)multiprocessors;
         /* the default attributes of Linux need no resources, so this cannot fail */
         pthread_mutex_init(&launcher->turn, NULL);
+        sw_cuda_launch_buffers_open(&launcher->buffers, ordinal);
     }
     return launcher;
 }

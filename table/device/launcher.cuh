@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * launcher.cuh - what the tables of one GPU and one struct sw_device share: the turn of a write
- * launch, the scratch that such a launch uses, streams, and the pool of device memory.
+ * launch, the scratch and the buffers that such a launch uses, streams, and the pool of device
+ * memory.
  *
  * A write launch has the turn while the host enqueues it. A launch alone has the only turn: its
  * first kernel waits for the last kernel of every launch before it that belongs to another table,
@@ -31,6 +32,7 @@
 #include <pthread.h>
 
 #include "table/device/channel.cuh"
+#include "table/device/launch_buffers.cuh"
 #include "table/device/pool.cuh"
 #include "table/host/resources.h"
 
@@ -101,6 +103,7 @@ struct sw_cuda_launcher {
     uint32_t next_gather;
     cudaStream_t rows;        /* copies rows; NULL: not used yet. Launches with rows run alone */
     struct sw_cuda_pool pool; /* memory of the tables' arrays; not open before the first */
+    struct sw_cuda_launch_buffers buffers; /* of combined launches */
 };
 
 /* Returns the launcher of a GPU, which must be current. Creates it if there is none. Returns NULL
@@ -110,20 +113,22 @@ struct sw_cuda_launcher *sw_cuda_launcher_of(struct sw_device *device, int ordin
 /* Adds a table. Call sw_cuda_launcher_forget before it is closed. */
 void sw_cuda_launcher_add(struct sw_cuda_launcher *launcher);
 
-/* Returns whether a write launch of the table had better wait: if the turns are taken, or if the
- * table has a launch in flight and another table had the last turn. A launch has more batches then.
+/* Returns whether a write launch of the table had better wait: if the turns or the launch buffers
+ * are taken, or if the table has a launch in flight and another table had the last turn. A launch
+ * has more batches then.
  * With few tables two turns are enough: four tables set 1.0 G/s by frames of 4 Ki keys with four
  * turns, and 1.4 with one. A table that is alone never waits: its leader enqueues one launch at a
  * time. */
 static inline bool sw_cuda_turn_must_wait(const struct sw_cuda_channel_owner *owner,
                                           uint32_t flying)
 {
-    const struct sw_cuda_launcher *launcher = owner->launcher;
+    struct sw_cuda_launcher *launcher = owner->launcher;
     const uint32_t tables = __atomic_load_n(&launcher->tables, __ATOMIC_RELAXED);
     const uint32_t most = tables / 4 < SW_CUDA_LANES_MAX ? tables / 4 : SW_CUDA_LANES_MAX;
     return tables > 1 &&
            (__atomic_load_n(&launcher->turns, __ATOMIC_RELAXED) >= (most > 2 ? most : 2) ||
-            (flying > 0 && __atomic_load_n(&launcher->last_turn, __ATOMIC_RELAXED) != owner));
+            (flying > 0 && __atomic_load_n(&launcher->last_turn, __ATOMIC_RELAXED) != owner) ||
+            sw_cuda_launch_buffers_are_taken(&launcher->buffers));
 }
 
 /* Begins a write launch on the channel: takes the only turn, or that of a lane. `operations` is

@@ -130,6 +130,11 @@ void sw_cuda_owner_close(struct sw_cuda_channel_owner *owner)
     sw_device_destroy(owner->own_device);
 }
 
+uint64_t sw_cuda_owner_bytes(const struct sw_cuda_channel_owner *owner)
+{
+    return owner->own_device != NULL ? sw_device_bytes(owner->own_device) : 0;
+}
+
 void *sw_cuda_io_alloc(const struct sw_cuda_channel_owner *owner, size_t bytes)
 {
     void *memory = NULL;

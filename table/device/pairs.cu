@@ -33,7 +33,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
 }
 
 /* Returns whether operation `at` found its key with the expected value. */
-static __device__ inline bool is_met(const struct sw_cuda_combined &memory, uint32_t at)
+static __device__ inline bool is_met(const struct sw_cuda_combined_view &memory, uint32_t at)
 {
     const bool found = (memory.found[at / 64] >> (at % 64) & 1) != 0;
     const bool equal =

@@ -6,17 +6,31 @@
 #ifndef SHERWOOD_TABLE_DEVICE_PARTS_CUH
 #define SHERWOOD_TABLE_DEVICE_PARTS_CUH
 
+#include <assert.h>
+
 #include "table/device/combined_launch.cuh"
 #include "table/device/reduce.cuh"
 
 /* The parameters of these kernels. */
 struct arrays {
-    struct sw_cuda_combined memory;
+    struct sw_cuda_combined_view memory;
     struct sw_cuda_gathered in;
     uint32_t parts;
     bool counts; /* count each part separately; false: one part, which has the whole batch's
                     counters */
 };
+
+/* One thread calls it: notes that a launch begins to use its buffer (0, 1), or ends (1, 0). Asserts
+ * that no other launch uses the buffer. */
+static __device__ inline void sw_cuda_check_launches(const struct sw_cuda_combined_view *memory,
+                                                     unsigned int before, unsigned int after)
+{
+#ifdef SW_CUDA_LAUNCH_CHECKS
+    assert(atomicCAS(memory->launches, before, after) == before);
+#else
+    (void)memory, (void)before, (void)after;
+#endif
+}
 
 /* Copies bytes in units of UNIT. All threads of the block call it. */
 template <typename UNIT>

@@ -21,6 +21,9 @@
 
 #include "table/device/ahead.h"
 
+/* After an allocation failed, launches and growth do without the memory for this time. */
+#define SW_CUDA_RETRY_NS 1000000000ULL
+
 struct sw_cuda_pool {
     int device;
     cudaMemPool_t memory; /* NULL: not open */

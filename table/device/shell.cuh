@@ -219,7 +219,7 @@ template <typename E>
 int sw_cuda_shell_submit_combined(void *context, struct sw_combined_launch *combined)
 {
     typename E::Queue *queue = (typename E::Queue *)context;
-    return sw_cuda_combined_submit(queue, combined, [=](uint64_t ticket) {
+    return sw_cuda_combined_submit(queue, &queue->table->combined, combined, [=](uint64_t ticket) {
         return sw_cuda_shell_enqueue_combined<E>(queue, combined, ticket);
     });
 }
@@ -230,7 +230,7 @@ int sw_cuda_shell_poll_combined(void *context, struct sw_combined_launch *combin
     typename E::Queue *queue = (typename E::Queue *)context;
     const int status = sw_cuda_shell_poll<E>(queue, &combined->whole);
     if (status != SW_PENDING) {
-        sw_cuda_combined_finish(&queue->table->combined, combined);
+        sw_cuda_combined_finish(&queue->table->combined, combined, queue);
     }
     return status;
 }

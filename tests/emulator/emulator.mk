@@ -11,7 +11,8 @@ EMU_ABSENT := $(filter-out $(addsuffix absent.c,$(sort $(dir $(EMU_CUDA)))),$(CU
 EMU_INCLUDE := -Itests/emulator/include
 EMU_FLAGS := -std=c++17 -g1 -pthread $(MACHINE) -D_GNU_SOURCE
 # The emulated GPU has two multiprocessors. Small batches of several tables run side by side, and larger ones alone.
-EMU_LANES := -DSW_CUDA_LANES_MAX=2 -DSW_CUDA_LANE_OPERATIONS=4096
+# Launch buffers are few, and the kernels assert that no two launches have one at a time.
+EMU_LANES := -DSW_CUDA_LANES_MAX=2 -DSW_CUDA_LANE_OPERATIONS=4096 -DSW_CUDA_LAUNCH_BUFFERS_MAX=3 -DSW_CUDA_LAUNCH_CHECKS
 # The compiler tells hooks.cpp of each access of memory; its own runtime is not linked.
 EMU_KERNEL_FLAGS := $(EMU_FLAGS) -O1 -Wno-psabi -fno-strict-aliasing -fsanitize=thread -U__SANITIZE_THREAD__ \
   --param tsan-distinguish-volatile=1 --param tsan-instrument-func-entry-exit=0 \

@@ -64,7 +64,6 @@ void table_close(void *context)
     struct sw_cache_cuda_table *table = (struct sw_cache_cuda_table *)context;
     sw_cuda_owner_close(table);
     sw_cache_arrays_close(&table->arrays);
-    sw_cuda_combined_close(&table->combined);
     (void)cudaFree(table->scratch_memory);
     free(table);
 }
@@ -105,9 +104,7 @@ cudaError_t open_combined(struct sw_cache_cuda_table *table)
     combined->operations_max =
         sw_cuda_combined_max(SW_COMBINED_OPERATIONS_MAX, table->batch_ops_max, combined->key_bytes,
                              combined->value_bytes);
-    cudaError_t error = sw_cuda_combined_open(combined, true, table->launcher);
-    table->bytes += combined->bytes;
-    return error;
+    return sw_cuda_combined_open(combined, true, table->launcher);
 }
 
 cudaError_t warm_up(struct sw_cache_cuda_table *table)
@@ -145,6 +142,7 @@ void table_facts(void *context, struct sw_backend_facts *facts)
 {
     const struct sw_cache_cuda_table *table = (const struct sw_cache_cuda_table *)context;
     sw_cache_growth_facts(&table->growth, facts);
+    facts->bytes_reserved += sw_cuda_owner_bytes(table);
     facts->bus_id = table->bus_id;
     facts->combined_ops_max = facts->gathered_ops_max = table->combined.operations_max;
     facts->epoch = __atomic_load_n(&table->epoch, __ATOMIC_RELAXED);
@@ -338,7 +336,7 @@ struct cache : sw_cuda_shell_defaults {
     static constexpr auto copy_results = copy_batch_results;
     static uint64_t bytes(const Table *table, const struct sw_table_config *)
     {
-        return table->bytes;
+        return table->bytes + table->combined.bytes;
     }
     static const int32_t *status(const Record *)
     {

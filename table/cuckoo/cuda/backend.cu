@@ -22,7 +22,6 @@ void table_close(void *context)
     (void)cudaFree(table->stash);
     (void)cudaFree(table->state);
     (void)cudaFree(table->control);
-    sw_cuda_combined_close(&table->combined);
     (void)cudaFree(table->scratch);
     (void)cudaFree(table->device_table);
     free(table);
@@ -175,9 +174,7 @@ cudaError_t open_combined(struct sw_cuckoo_device_table *table)
     combined->operations_max =
         sw_cuda_combined_max(SW_COMBINED_OPERATIONS_MAX, table->config.batch_ops_max,
                              combined->key_bytes, combined->value_bytes);
-    cudaError_t error = sw_cuda_combined_open(combined, false, table->launcher);
-    table->bytes += combined->bytes;
-    return error;
+    return sw_cuda_combined_open(combined, false, table->launcher);
 }
 
 cudaError_t allocate_for(struct sw_cuckoo_device_table *table, const struct sw_table_config *config)
@@ -197,7 +194,7 @@ cudaError_t allocate_for(struct sw_cuckoo_device_table *table, const struct sw_t
 void table_facts(void *context, struct sw_backend_facts *facts)
 {
     const struct sw_cuckoo_device_table *table = (const struct sw_cuckoo_device_table *)context;
-    sw_cuckoo_backend_facts(&table->geometry, table->bytes, facts);
+    sw_cuckoo_backend_facts(&table->geometry, table->bytes + sw_cuda_owner_bytes(table), facts);
     facts->bus_id = table->bus_id;
     facts->image_bytes =
         (table->geometry.cells + table->geometry.stash_room) * (table->config.slot_bits / 8);
@@ -271,7 +268,7 @@ struct cuckoo : sw_cuda_shell_defaults {
     static constexpr auto copy_results = sw_cuckoo_copy_results;
     static uint64_t bytes(const Table *table, const struct sw_table_config *)
     {
-        return table->bytes;
+        return table->bytes + table->combined.bytes;
     }
     static const int32_t *status(const Record *record)
     {

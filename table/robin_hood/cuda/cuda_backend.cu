@@ -58,9 +58,7 @@ static cudaError_t open_combined(struct sw_cuda_table *table, uint32_t ops_max)
     combined->record_bytes = sizeof(struct sw_cuda_record);
     combined->operations_max = sw_cuda_combined_max(SW_COMBINED_STREAMED_MAX, ops_max,
                                                     combined->key_bytes, combined->value_bytes);
-    cudaError_t error = sw_cuda_combined_open(combined, false, table->launcher);
-    table->scratch_bytes += combined->bytes;
-    return error;
+    return sw_cuda_combined_open(combined, false, table->launcher);
 }
 
 template <int BITS>
@@ -174,7 +172,6 @@ static void cuda_close(void *context)
         sw_cuda_pool_release(table->pool); /* not later: who drops a table may need its memory */
     }
     pthread_mutex_destroy(&table->growth);
-    sw_cuda_combined_close(&table->combined);
     sw_cuda_arena_close(&table->arena);
     sw_cuda_ids_close(&table->ids);
     (void)cudaFree(table->state);
@@ -266,8 +263,8 @@ struct robin_hood : sw_cuda_shell_defaults {
     {
         struct sw_geometry geometry;
         (void)sw_geometry_compute(config, &geometry, NULL, 0);
-        return table->scratch_bytes + table->scratch_need + geometry.bytes_total +
-               bytes_of_rows(config) +
+        return table->scratch_bytes + table->scratch_need + table->combined.bytes +
+               geometry.bytes_total + bytes_of_rows(config) +
                (sw_config_has_ids(config) ? sw_cuda_ids_bytes(config->rows_max, 0) : 0);
     }
 };
@@ -365,8 +362,7 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
     pthread_mutex_lock(&table->order);
     sw_geometry_facts(&table->config, &table->arrays.geometry, facts);
     facts->bus_id = table->bus_id;
-    facts->bytes_reserved = table->scratch_bytes + table->arrays.bytes +
-                            (table->own_device != NULL ? sw_device_bytes(table->own_device) : 0);
+    facts->bytes_reserved = table->scratch_bytes + table->arrays.bytes + sw_cuda_owner_bytes(table);
     facts->bytes_unused = sw_cuda_pool_unused(table->pool, table->arrays.bytes);
     if (sw_cuda_has_rows(table)) {
         const uint64_t mapped = sw_cuda_arena_mapped(&table->arena);

@@ -66,8 +66,9 @@ int sw_cuda_submit_combined(void *context, struct sw_combined_launch *combined)
     struct sw_cuda_queue *queue = (struct sw_cuda_queue *)context;
     /* before the mutex is locked: the summary may read all operations */
     const struct sw_cuda_mix mix = mix_of_all(combined, sw_cuda_has_rows(queue->table));
-    return sw_cuda_combined_submit(
-        queue, combined, [&](uint64_t ticket) { return enqueue(queue, combined, mix, ticket); });
+    return sw_cuda_combined_submit(queue, &queue->table->combined, combined, [&](uint64_t ticket) {
+        return enqueue(queue, combined, mix, ticket);
+    });
 }
 
 int sw_cuda_poll_combined(void *context, struct sw_combined_launch *combined)
@@ -79,7 +80,7 @@ int sw_cuda_poll_combined(void *context, struct sw_combined_launch *combined)
         sw_cuda_count_write_path(queue->table, &combined->whole, combined->count - 1, 0);
     }
     if (status != SW_PENDING) {
-        sw_cuda_combined_finish(&queue->table->combined, combined);
+        sw_cuda_combined_finish(&queue->table->combined, combined, queue);
         sw_cuda_timed_polled(queue->table, combined);
     }
     return status;

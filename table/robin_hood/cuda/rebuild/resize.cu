@@ -20,9 +20,6 @@
 
 #include <string.h>
 
-/* Delay before the next growth after one that found no memory. */
-#define RETRY_NS 1000000000ULL
-
 static uint64_t capacity_of(const struct sw_cuda_table *table)
 {
     return table->arrays.geometry.buckets * SW_BUCKET_SLOTS;
@@ -352,7 +349,7 @@ static cudaError_t grow(struct sw_cuda_queue *queue, uint64_t more, uint64_t tic
         sw_cuda_arrays_close(&arrays, queue->table->pool, queue->stream);
         if (!allocated && wanted != 0) {
             table->resize_failed++;
-            table->grow_after_ns = sw_now_ns() + RETRY_NS;
+            table->grow_after_ns = sw_now_ns() + SW_CUDA_RETRY_NS;
             return cudaSuccess;
         }
         capacity = wanted;

@@ -111,10 +111,12 @@ struct sw_cuda_expiry {
     /* Memory that open allocates: from here to `pinned`. */
     struct sw_cuda_table *times; /* NULL: it is not open */
     struct sw_cuda_queue *times_queue;
-    struct sw_cuda_combined inner;    /* removals from the first table */
-    struct sw_combined_launch launch; /* of these removals */
-    void *memory;                     /* device: the arrays of the view */
-    uint64_t bytes;                   /* bytes of device memory, without the second table */
+    struct sw_cuda_combined inner;             /* removals from the first table */
+    struct sw_combined_launch launch;          /* of these removals */
+    struct sw_cuda_launch_buffer inner_buffer; /* of its own: a launch that removes entries has
+                                                  borrowed another one */
+    void *memory;                              /* device: the arrays of the view */
+    uint64_t bytes; /* bytes of device memory, without the second table */
     struct sw_cuda_expiry_view view;
     struct sw_cuda_expired_key *found_expired; /* [found_expired_room] */
     uint32_t found_expired_room;

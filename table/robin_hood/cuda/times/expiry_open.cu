@@ -75,8 +75,8 @@ static cudaError_t allocate(struct sw_cuda_table *table, struct sw_cuda_expiry *
         inner->key_bytes = table->combined.key_bytes;
         inner->value_bytes = table->combined.value_bytes;
         inner->record_bytes = table->combined.record_bytes;
-        inner->stream = table->combined.stream; /* the thread may have the turn */
-        error = sw_cuda_combined_open(inner, false, table->launcher);
+        inner->stream = table->combined.stream;
+        error = sw_cuda_combined_reserve_own(inner, &expiry->inner_buffer);
         expiry->bytes += inner->bytes;
     }
     return error;
@@ -88,7 +88,7 @@ static void close_memory(struct sw_cuda_expiry *expiry)
     if (expiry->times != NULL) {
         expiry->times->expiry_calls->close(expiry->times_queue);
     }
-    sw_cuda_combined_close(&expiry->inner);
+    sw_cuda_launch_buffer_close(&expiry->inner_buffer);
     (void)cudaFreeHost(expiry->pinned);
     (void)cudaFree(expiry->memory);
     free(expiry->found_expired);
