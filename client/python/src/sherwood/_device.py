@@ -10,9 +10,10 @@ import os
 from typing import Any, Optional
 
 import numpy as np
-from cffi import FFI
 
 from ._device_arrays import Kind, Taken, kind_of, named, take
+from ._device_details import Details, Span
+from ._device_library import ffi, load
 from ._errors import Lost, Refused, error_of
 from ._facts import Layout, Server, check_arrays, read_server
 from ._link import Options, milliseconds
@@ -20,49 +21,18 @@ from ._native import ffi as native
 from ._native import lib as constants
 from ._plans import SUMS
 
-_DECLARATIONS = """
-struct sherwood_options {
-    size_t size; int connect_timeout_ms; int request_timeout_ms; uint32_t stripes, send_buffer_bytes,
-    receive_buffer_bytes; const char *tls_ca, *tls_cert, *tls_key, *tls_server_name;
-    uint32_t tls_insecure; const char *user, *password; };
-struct sherwood_cuda;
-int sherwood_cuda_attach_on(const char *address, const struct sherwood_options *options, int device,
-                            struct sherwood_cuda **out, char *text, size_t text_bytes);
-void sherwood_cuda_close(struct sherwood_cuda *cuda);
-const void *sherwood_cuda_server(const struct sherwood_cuda *cuda);
-int sherwood_cuda_device(const struct sherwood_cuda *cuda);
-const char *sherwood_cuda_error(void);
-struct sherwood_cuda_call {
-    size_t size; int operation; uint32_t flags; uintptr_t keys, values; size_t count; uintptr_t previous, found;
-    int when; uintptr_t stream; };
-int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
-int sherwood_cuda_check(struct sherwood_cuda *cuda, bool waits);
-int sherwood_cuda_unregister(struct sherwood_cuda *cuda, uintptr_t pointer);
-uint64_t sherwood_cuda_staged_bytes(const struct sherwood_cuda *cuda);
-"""
 _TEXT_BYTES = 512
-_LIBRARY = "libsherwood-cuda.so.0"
 _AFTER, _IN_ORDER = 1, 2  # enum sherwood_cuda_when
 _READS = frozenset((constants.SHERWOOD_GET, constants.SHERWOOD_PEEK))
 _ONLY = {None: constants.SHERWOOD_SET, "absent": constants.SHERWOOD_SET_ABSENT,
          "present": constants.SHERWOOD_SET_PRESENT}
 
-ffi = FFI()
-ffi.cdef(_DECLARATIONS)
 _CALL = ffi.typeof("struct sherwood_cuda_call *")
 _CALL_BYTES = ffi.sizeof("struct sherwood_cuda_call")
+_PLAIN_BYTES = ffi.offsetof("struct sherwood_cuda_call", "cache")  # of a call without details, for older libraries
 
 
-def _load() -> Any:
-    name = os.environ.get("SHERWOOD_CUDA_LIBRARY", _LIBRARY)
-    try:
-        return ffi.dlopen(name)
-    except OSError as error:
-        raise Refused(f"attach: cannot load {name}: {error}; install libsherwood, or set SHERWOOD_CUDA_LIBRARY to its"
-                      " path") from None
-
-
-class Device:
+class Device(Details):
     """The calls of a client on arrays of one GPU; `Client.attach` makes it.
 
     Keys, values and `out` are torch tensors or cupy arrays on that device, or others that have DLPack. They are
@@ -82,7 +52,7 @@ class Device:
         wanted = named(name)
         self._layout = layout
         self._address = options.address
-        self._lib = _load()
+        self._lib = load()
         given = ffi.new("struct sherwood_options *")
         given.size = ffi.sizeof("struct sherwood_options")
         given.request_timeout_ms = milliseconds(options.timeout, "timeout")
@@ -162,13 +132,15 @@ class Device:
             taken.kind.fill(values, mask, default, stream)
         return values if default is not None and found is None else (values, mask)
 
-    def set_many(self, keys: Any, values: Any, *, only: Optional[str] = None, previous: bool = False,
+    def set_many(self, keys: Any, values: Any, *, only: Optional[str] = None, previous: bool = False, ttl: Span = None,
+                 expire_at: Span = None, ttl_ms: Any = None, expire_at_ms: Any = None, keep_ttl: bool = False,
                  stream: Any = None) -> Any:
-        """Stores values. Returns as the client's set_many does."""
+        """Stores values. Returns as the client's set_many does. The times are those of expire_many."""
         if only not in _ONLY:
             raise ValueError(f'only is {only!r}: give "absent", "present" or None')
+        times = self._times(keys, ttl, expire_at, ttl_ms, expire_at_ms, keep_ttl)
         result = self._write(_ONLY[only], keys, values, previous, stream,
-                             only is not None and not previous)
+                             only is not None and not previous, **times)
         if only == "absent" and not previous:
             return kind_of(keys).invert(result, stream)
         return result
@@ -243,7 +215,7 @@ class Device:
         return into
 
     def _write(self, operation: int, keys: Any, values: Any, previous: bool, stream: Any,
-               wants_mask: bool) -> Any:
+               wants_mask: bool, **details: Any) -> Any:
         taken = self._take(keys)
         shape = taken.shape + self._layout.value_shape
         sent = taken.kind.values(values, shape, self._layout.value_dtype, taken.array, stream)
@@ -251,12 +223,13 @@ class Device:
         if held.shape != shape:
             raise ValueError(f"values: an array of shape {held.shape}, and these keys need {shape}")
         old = self._into(None, taken, "old", stream) if previous else None
-        mask = self._run(operation, taken, held, old, previous or wants_mask, None, stream)
+        mask = self._run(operation, taken, held, old, previous or wants_mask, None, stream, **details)
         return mask if old is None else (old.array, mask)
 
     def _run(self, operation: int, keys: Taken, values: Optional[Taken], previous: Optional[Taken], wants: bool,
-             found: Any, stream: Any) -> Any:
-        """Carries out an operation. Returns the mask, or None if the caller wants none."""
+             found: Any, stream: Any, **details: Any) -> Any:
+        """Carries out an operation. Returns the mask, or None if the caller wants none. `details`: fields of the call, and
+        as `held` arrays that they point to."""
         kind: Kind = keys.kind
         reads = operation in _READS  # the server stores a byte for each key, which is the mask
         made = None
@@ -264,11 +237,14 @@ class Device:
             made = kind.bytes(keys, found, stream) if reads else kind.bits(keys, stream)
         flags = constants.SHERWOOD_FOUND_BYTES if wants and reads else 0
         when, number = (_AFTER, kind.current(keys.array)) if stream is None else (_IN_ORDER, kind.number(stream))
-        call = ffi.new(_CALL, (_CALL_BYTES, operation, flags, keys.pointer, 0 if values is None else values.pointer, keys.size,
+        held = details.pop("held", ())
+        call = ffi.new(_CALL, (_CALL_BYTES if details else _PLAIN_BYTES, operation, flags, keys.pointer, 0 if values is None else values.pointer, keys.size,
                                0 if previous is None else previous.pointer, 0 if made is None else made.pointer, when, number))
+        for field, value in details.items():
+            setattr(call, field, value)
         pointer = self._use()
         if stream is not None:
-            for array in (keys, values, previous, made):
+            for array in (keys, values, previous, made, *held):
                 if array is not None:
                     kind.keep(array.array, stream)
         self._raise(self._lib.sherwood_cuda_call(pointer, call))

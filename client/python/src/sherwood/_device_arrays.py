@@ -54,6 +54,10 @@ class Kind:
         """Stores a value where the mask is false, or everywhere if there is no mask."""
         raise NotImplementedError
 
+    def put(self, array: Any, index: Any, value: Any, stream: Any) -> None:
+        """Stores a value or an array in a part of an array of the library."""
+        raise NotImplementedError
+
     def made(self, array: Any) -> Taken:
         """Returns what `take` returns, for an array of the library that a call made."""
         raise NotImplementedError
@@ -161,6 +165,10 @@ class Torch(Kind):
                 away = mask.logical_not()
                 array.masked_fill_(away.reshape(away.shape + (1,) * (array.dim() - away.dim())), value)
 
+    def put(self, array: Any, index: Any, value: Any, stream: Any) -> None:
+        with self._on(stream, array):
+            array[index] = value
+
     def spread(self, bits: Any, count: int, shape: tuple[int, ...], found: Any, stream: Any) -> Any:
         torch = self.torch
         bit = self._bit_of.get(bits.device)
@@ -221,6 +229,10 @@ class Cupy(Kind):
                 array.fill(value)
             else:
                 array[~mask] = value
+
+    def put(self, array: Any, index: Any, value: Any, stream: Any) -> None:
+        with self._on(stream):
+            array[index] = value
 
     def spread(self, bits: Any, count: int, shape: tuple[int, ...], found: Any, stream: Any) -> Any:
         with self._on(stream):

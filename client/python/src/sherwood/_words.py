@@ -45,7 +45,7 @@ def _dtype(layout: Layout) -> np.dtype[Any]:
     return layout.value_dtype if layout.value_dtype.names is None else np.dtype("u1")
 
 
-def _part(layout: Layout, first: int, count: int) -> dict[str, Any]:
+def part(layout: Layout, first: int, count: int) -> dict[str, Any]:
     """Returns the place of a part in a value, as arguments of a plan."""
     size = _dtype(layout).itemsize
     if first < 0 or count < 1 or (first + count) * size > layout.value_bytes:
@@ -57,11 +57,11 @@ def _part(layout: Layout, first: int, count: int) -> dict[str, Any]:
 def get_range(layout: Layout, keys: Any, first: int, count: int) -> _plans.Plan:
     """The plan of get_range_many: (parts, found)."""
     taken = _keys.take(keys, layout)
-    part = _part(layout, operator.index(first), operator.index(count))
+    place = part(layout, operator.index(first), operator.index(count))
     parts, mask = np.zeros((*taken.shape, count), _dtype(layout)), np.empty(taken.shape, np.bool_)
     return _plans.Plan(lib.SHERWOOD_GETRANGE, taken, lambda: (
         _arrays.give(parts, None, taken.is_torch), _arrays.give(mask, None, taken.is_torch)),
-        previous=parts, found=mask, **part)
+        previous=parts, found=mask, **place)
 
 
 def set_range(layout: Layout, keys: Any, first: int, parts: Any) -> _plans.Plan:
@@ -70,11 +70,11 @@ def set_range(layout: Layout, keys: Any, first: int, parts: Any) -> _plans.Plan:
     given = _arrays.as_numpy(parts, _dtype(layout), "parts")
     if given.ndim == 0:
         raise ValueError("parts: the array has no dimension: give one whose last dimension is the numbers of a part")
-    part = _part(layout, operator.index(first), given.shape[-1])
+    place = part(layout, operator.index(first), given.shape[-1])
     sent = _arrays.take_values(given, _dtype(layout), (*taken.shape, given.shape[-1]), "parts", taken)
     mask = np.empty(taken.shape, np.bool_)
     return _plans.Plan(lib.SHERWOOD_SETRANGE, taken, lambda: _arrays.give(mask, None, taken.is_torch), values=sent,
-                       found=mask, **part)
+                       found=mask, **place)
 
 
 def prefix(layout: Layout, keys: Any) -> _plans.Plan:

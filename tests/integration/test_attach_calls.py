@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Calls of sherwood.Device and libsherwood-cuda beyond keys and values, on memory of the emulated GPU."""
+
+import contextlib
+import ctypes
+import os
+import sys
+
+import fake_torch
+from attached import DRIVER, EMULATED, LIBRARY, loaded
+from harness import case, check, equal, main
+from package import daemon, np, raises, sherwood
+
+
+@case
+def tensors_of_details():
+    """bits, pairs, expiry times, parts of rows and the arrays of a cache as tensors, with and without a stream"""
+    loaded()
+    os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
+    torch = sys.modules["torch"] = fake_torch.module(ctypes.CDLL(str(DRIVER)))
+    zero = fake_torch.Device(0)
+
+    def tensor(values, dtype=torch.int64):
+        return torch.tensor(values, dtype, zero)
+
+    @contextlib.contextmanager
+    def attached(*flags):
+        with daemon(*flags, "--loops", "1", "--frame-ops-max", "512", "--round-ops-max", "512", "--backend", "cuda", "--key-bits", "64",
+                    program=EMULATED) as server, sherwood.connect(server.unix) as client, client.attach() as device:
+            yield client, device
+            device.check(wait=True)
+
+    small = ("--capacity", "512", "--max-capacity", "4K", "--stash", "64")
+    try:
+        for stream in (None, fake_torch.Stream()):
+            with attached(*small) as (client, d):
+                keys = tensor([[1, 2], [3, 1]])
+                old, found = d.or_many(keys, 6, previous=True, stream=stream)
+                equal((old.tolist(), found.tolist()), ([[0, 0], [0, 6]], [[False, False], [False, True]]))
+                d.xor_many(keys, tensor([[1, 2], [4, 8]]), stream=stream)
+                d.and_many(keys, 13, stream=stream)
+                d.andnot_many(tensor([1]), 1, stream=stream)
+                equal(d.get_many(tensor([1, 2, 3, 4]), default=0, stream=stream).tolist(), [12, 4, 0, 0])
+                equal(d.cas_many(keys, 12, tensor([[1, 2], [3, 4]]), stream=stream).tolist(), [[True, False], [False, False]])
+                equal(d.cas_many(keys, tensor([[1, 4], [9, 1]]), 5, stream=stream).tolist(), [[True, True], [False, False]])
+                at = tensor([[10**15, 10**15 + 2], [10**15 + 3, 10**15 + 4]])
+                equal(d.expire_many(keys, expire_at_ms=at, stream=stream).tolist(), [[True] * 2] * 2)
+                times, found = d.ttl_many(tensor([1, 2, 9]), stream=stream)
+                equal((times.tolist(), found.tolist()), ([10**15 + 4, 10**15 + 2, 0], [True, True, False]))
+                equal(d.expire_many(tensor([1, 2, 9]), ttl=100, only="later", stream=stream).tolist(), [False] * 3)
+                equal(d.expire_many(tensor([1, 2, 9]), ttl_ms=tensor([7000, 8000, 9000]), only="earlier", stream=stream).tolist(), [True, True, False])
+                equal(d.persist_many(tensor([2, 9]), stream=stream).tolist(), [True, False])
+                d.set_many(tensor([1]), 8, keep_ttl=True, stream=stream)
+                d.set_many(tensor([5, 6]), 9, ttl=3600, stream=stream)
+                d.set_many(tensor([7, 8]), 9, expire_at_ms=tensor([1, 10**15]), stream=stream)
+                left, found = client.ttl_many([1, 2, 5, 7, 8])
+                equal(found.tolist(), [True, True, True, False, True])
+                check(0 < left[0] <= 7 and left[1] == np.inf and 3500 < left[2] <= 3600 and left[4] > 10**9, left)
+                if stream is None:
+                    raises(ValueError, "at most one", d.set_many, keys, 1, ttl=1, ttl_ms=at)
+                    raises(ValueError, "give ttl", d.expire_many, keys)
+                    raises(ValueError, "ttl_ms: an array of shape", d.expire_many, keys, ttl_ms=tensor([1]))
+                    raises(ValueError, "old: an array of shape", d.cas_many, keys, tensor([1]), 2)
+                    raises(sherwood.Refused, "cache", d.run_many, "set", keys, keys, want="scores")
+                    raises(ValueError, "does not exist", d.run_many, "sit", keys)
+            with attached(*small, "--value-bytes", "16", "--value-type", "f32") as (client, d):
+                keys = tensor([1, 2])
+                equal(d.set_range_many(keys, 1, tensor([[1, 2], [3, 4]], torch.float32), stream=stream).tolist(), [False, False])
+                parts, found = d.get_range_many(tensor([2, 1, 9]), 2, 2, stream=stream)
+                equal((parts.tolist(), found.tolist()), ([[4, 0], [2, 0], [0, 0]], [True, True, False]))
+                if stream is None:
+                    raises(ValueError, "within the", d.get_range_many, keys, 3, 2)
+                    raises(ValueError, "one dimension more", d.set_range_many, keys, 0, tensor([1, 2], torch.float32))
+        with attached("--capacity", "4K", "--engine", "cache", "--policy", "custom", "--value-bytes", "8", "--value-format", "fixed") as (client, d):
+            gone, keys = 0, np.arange(1, 6001)
+            for part in np.split(keys, 6):
+                rows = torch.tensor(part.view(np.uint8).reshape(-1, 8), np.dtype(np.uint8), zero)
+                result = d.run_many("set", tensor(part), rows, scores=tensor(part), want=("found", "scores", "not_admitted", "evicted"))
+                equal((result.previous, result.found.any(), result.not_admitted.any(), result.scores.tolist()), (None, False, False, part.tolist()))
+                equal(result.evicted_values.view(np.int64).reshape(-1).tolist(), result.evicted_keys.tolist())
+                equal(result.evicted_scores.tolist(), result.evicted_keys.tolist())
+                gone += len(result.evicted_keys)
+            equal((len(client), gone > 1900), (6000 - gone, True))
+            last = d.run_many("peek", tensor([6000, 7000]), want="previous")
+            equal((last.previous.view(np.int64).reshape(-1).tolist(), last.evicted_keys), ([6000, 0], None))
+    finally:
+        del sys.modules["torch"]
+
+
+if __name__ == "__main__":
+    main()
