@@ -113,9 +113,18 @@ struct sherwood_cuda_call {
     float scale;
     enum sherwood_type operand_type; /* with a scale */
     uint32_t range_offset, range_bytes;
+    uint32_t table;                 /* of sherwood_cuda_table; 0: the default table */
     struct sherwood_cache *_counts; /* private to the library */
 };
 #define SHERWOOD_CUDA_CALL_INIT SHERWOOD_INIT_OF(sherwood_cuda_call)
+/* Opens the table with this name, for calls of this handle, as sherwood_table_open does. *table
+ * receives the number for struct sherwood_cuda_call, and *server, unless `server` is NULL, the
+ * facts of the table, which are valid until sherwood_cuda_close. All tables of a handle share its
+ * connection and its registered memory. The same name gives the same number; a handle opens at most
+ * SHERWOOD_CUDA_TABLES_MAX tables (SHERWOOD_E_BUSY). */
+#define SHERWOOD_CUDA_TABLES_MAX 64
+SHERWOOD_MUST_CHECK int sherwood_cuda_table(struct sherwood_cuda *cuda, const char *name,
+                                            uint32_t *table, const struct sherwood_server **server);
 /* Does what sherwood_cuda_run or sherwood_cuda_run_on does. In stream order, a call whose arrays of
  * evicted entries have to be copied must fit into one stage. SHERWOOD_FOUND_BYTES is for GET and
  * PEEK: the answer is then an array of bool, and nothing has to unpack bits. */

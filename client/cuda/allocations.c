@@ -192,7 +192,7 @@ static const char *check_structs(const struct sherwood_cuda_call *call)
 static const char *check_arrays(const struct sherwood_cuda *cuda,
                                 const struct sherwood_cuda_call *call)
 {
-    const struct sherwood_server *server = sherwood_server(cuda->client);
+    const struct sherwood_server *server = sherwood_server(sw_cuda_client_of(cuda, call));
     if (sw_operation_has_operands((uint32_t)call->operation) && call->values == NULL &&
         server->value_type != SHERWOOD_NONE) {
         return "values is NULL, but the operation needs values";
@@ -227,7 +227,12 @@ static uint32_t align_of(const struct sherwood_server *server,
 /* Checks all of a call but its arrays' memory. */
 static int check_call(const struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
 {
-    const struct sherwood_server *server = sherwood_server(cuda->client);
+    if (call->table > __atomic_load_n(&cuda->table_count, __ATOMIC_ACQUIRE)) {
+        return sw_cuda_fail(SHERWOOD_E_INVALID,
+                            "table %u was not opened: give a number of sherwood_cuda_table",
+                            call->table);
+    }
+    const struct sherwood_server *server = sherwood_server(sw_cuda_client_of(cuda, call));
     if (call->count > UINT64_MAX / 8192 || call->keys == NULL) {
         return sw_cuda_fail(SHERWOOD_E_INVALID, "keys is NULL, or count %zu is too large",
                             call->count);

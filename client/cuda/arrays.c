@@ -5,6 +5,12 @@
 #include "client/cuda/attached.h"
 #include "proto/frame.h"
 
+struct sherwood *sw_cuda_client_of(const struct sherwood_cuda *cuda,
+                                   const struct sherwood_cuda_call *call)
+{
+    return call->table == 0 ? cuda->client : cuda->tables[call->table - 1];
+}
+
 uintptr_t sw_cuda_array_at(const struct sherwood_cuda_call *call, uint32_t array)
 {
     const struct sherwood_cache none = {0};
@@ -47,7 +53,7 @@ const char *sw_cuda_array_name(const struct sherwood_cuda_call *call, uint32_t a
 uint64_t sw_cuda_array_bytes(const struct sherwood_cuda *cuda,
                              const struct sherwood_cuda_call *call, uint32_t array, uint64_t count)
 {
-    const struct sherwood_server *server = sherwood_server(cuda->client);
+    const struct sherwood_server *server = sherwood_server(sw_cuda_client_of(cuda, call));
     const struct sw_request request = {
         .operation = (uint32_t)call->operation,
         .value_bytes = server->value_bytes,

@@ -85,29 +85,31 @@ static bool has_details(const struct sherwood_cuda_call *call)
 }
 
 /* Submits a request and waits for it. Calls in stream order may have all requests in flight. */
-static int run_request(struct sherwood_cuda *cuda, struct sherwood_request *request)
+static int run_request(struct sherwood_cuda *cuda, struct sherwood *client,
+                       struct sherwood_request *request)
 {
-    int status = sherwood_submit(cuda->client, request);
+    int status = sherwood_submit(client, request);
     while (status == SHERWOOD_E_BUSY) {
         if (!sw_cuda_ordered_receive(cuda)) {
             sched_yield();
         }
-        status = sherwood_submit(cuda->client, request);
+        status = sherwood_submit(client, request);
     }
-    return status == SHERWOOD_OK ? sherwood_wait(cuda->client, request) : status;
+    return status == SHERWOOD_OK ? sherwood_wait(client, request) : status;
 }
 
 /* Runs a call frame by frame, so that the evicted entries of each lie behind those before. */
 static int run_details(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
 {
-    const uint64_t most = sherwood_server(cuda->client)->frame_ops_max / 64 * 64;
+    struct sherwood *client = sw_cuda_client_of(cuda, call);
+    const uint64_t most = sherwood_server(client)->frame_ops_max / 64 * 64;
     int status = SHERWOOD_OK;
     for (uint64_t at = 0; at < call->count && status == SHERWOOD_OK; at += most) {
         struct sherwood_request request;
         struct sw_cuda_part part;
         sw_cuda_part_at(cuda, call, at, call->count - at < most ? call->count - at : most, &part);
         sw_cuda_request_of(&part, &request);
-        status = run_request(cuda, &request);
+        status = run_request(cuda, client, &request);
         if (status == SHERWOOD_OK) {
             sw_cuda_add_counts(&part);
         }
@@ -120,8 +122,9 @@ int sw_cuda_run_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call
     if (has_details(call)) {
         return run_details(cuda, call);
     }
-    return call->flags == 0 ? sherwood_run(cuda->client, call->operation, call->keys, call->values,
+    struct sherwood *client = sw_cuda_client_of(cuda, call);
+    return call->flags == 0 ? sherwood_run(client, call->operation, call->keys, call->values,
                                            call->count, call->previous, call->found)
-                            : sherwood_read_found_bytes(cuda->client, call->operation, call->keys,
+                            : sherwood_read_found_bytes(client, call->operation, call->keys,
                                                         call->count, call->previous, call->found);
 }

@@ -104,6 +104,8 @@ struct sherwood_cuda {
     pthread_mutex_t turn;
     uint32_t wanted; /* atomic: number of threads that wait for `turn` */
     struct sherwood *client;
+    struct sherwood *tables[SHERWOOD_CUDA_TABLES_MAX]; /* on the connection of `client` */
+    uint32_t table_count;                              /* atomic; only rises */
     uint64_t clock;
     struct sw_cuda_allocation allocations[SW_CUDA_ALLOCATIONS_MAX];
 
@@ -157,8 +159,14 @@ int sw_cuda_run_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call
  * If calls have to copy the memory, sets *staged. If `staged` is NULL, refuses such memory. */
 int sw_cuda_share(struct sherwood_cuda *cuda, const void *pointer, uint64_t bytes, const char *what,
                   bool *staged);
+/* tables.c */
+void sw_cuda_close_tables(struct sherwood_cuda *cuda);
+
 /* arrays.c. `array` is of enum sw_cuda_array. */
 
+/* Returns the handle of the call's table, whose number sw_cuda_share_all has checked. */
+struct sherwood *sw_cuda_client_of(const struct sherwood_cuda *cuda,
+                                   const struct sherwood_cuda_call *call);
 /* Returns the address of an array of a call; 0: the call has no such array. */
 uintptr_t sw_cuda_array_at(const struct sherwood_cuda_call *call, uint32_t array);
 /* Returns the name of an array, for errors. */

@@ -49,14 +49,15 @@ static void submit(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered)
         sw_cuda_ordered_finish(cuda, ordered, status, sherwood_cuda_error());
         return;
     }
-    if (call->count > sherwood_server(cuda->client)->frame_ops_max) {
+    struct sherwood *client = sw_cuda_client_of(cuda, call);
+    if (call->count > sherwood_server(client)->frame_ops_max) {
         status = sw_cuda_run_call(cuda, call);
         sw_cuda_ordered_finish(cuda, ordered, status, sherwood_error(cuda->client));
         return;
     }
     sw_cuda_request_of(&ordered->part, request);
     request->user = ordered;
-    status = sherwood_submit(cuda->client, request);
+    status = sherwood_submit(client, request);
     if (status == SHERWOOD_E_BUSY) {
         pthread_mutex_lock(&cuda->lock);
         ordered->state = SW_ORDERED_WAITS; /* the next poll tries again */

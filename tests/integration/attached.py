@@ -69,7 +69,8 @@ class Call(ctypes.Structure):
                 ("values", ctypes.c_void_p), ("count", ctypes.c_size_t), ("previous", ctypes.c_void_p),
                 ("found", ctypes.c_void_p), ("when", ctypes.c_int), ("stream", ctypes.c_void_p), ("cache", ctypes.c_void_p),
                 ("times", ctypes.c_void_p), ("scale", ctypes.c_float), ("operand_type", ctypes.c_int),
-                ("range_offset", ctypes.c_uint32), ("range_bytes", ctypes.c_uint32), ("_counts", ctypes.c_void_p)]
+                ("range_offset", ctypes.c_uint32), ("range_bytes", ctypes.c_uint32), ("table", ctypes.c_uint32),
+                ("_counts", ctypes.c_void_p)]
 
 
 FIRST_CALL_BYTES = Call.cache.offset  # of the struct in its first version

@@ -8,7 +8,7 @@ import os
 import sys
 
 import fake_torch
-from attached import DRIVER, EMULATED, LIBRARY, loaded
+from attached import DRIVER, E_INVALID, EMULATED, GET, LIBRARY, SET, SMALL, STAGE, Attached, Memory, call_of, loaded
 from harness import case, check, equal, main
 from package import daemon, np, raises, sherwood
 
@@ -86,6 +86,52 @@ def tensors_of_details():
             equal((last.previous.view(np.int64).reshape(-1).tolist(), last.evicted_keys), ([6000, 0], None))
     finally:
         del sys.modules["torch"]
+
+
+@case
+def tables():
+    """calls on named tables by one handle: other widths, in order and waiting, through a stage; names and numbers of no table are refused"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
+    with daemon(*SMALL, "--key-bits", "64", program=EMULATED) as server, sherwood.connect(server.unix) as client:
+        for words in (("one",), ("rows", "value-bytes", "16", "value-type", "u64")):
+            equal(server.ask("TABLE", "CREATE", *words), "OK")
+        own, number = Attached(library, driver, server, -1), ctypes.c_uint32()
+        equal(library.sherwood_cuda_stage(own.pointer, ctypes.c_uint64(STAGE)), 0)
+        numbers = [0]
+        for name in (b"one", b"rows", b"one"):
+            equal(library.sherwood_cuda_table(own.pointer, name, ctypes.byref(number), None), 0, library.sherwood_cuda_error())
+            numbers.append(number.value)
+        equal(numbers, [0, 1, 2, 1])
+        equal(library.sherwood_cuda_table(own.pointer, b"none", ctypes.byref(number), None), -17)  # SHERWOOD_E_TABLE
+        check("no such table" in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
+        for kind, in_order in (("shared", 0), ("segment", 2)):
+            for table, width, count in ((0, 1, 300), (1, 1, 700), (2, 2, 600)):
+                keys, values, previous, found = arrays = [Memory(driver, kind) for _ in range(4)]
+                keys.words[:count] = np.arange(count)
+                values.words[:count * width] = np.arange(count * width) * (table + 3)
+                for operation in (SET, GET):
+                    call = call_of(operation, arrays, count, when=in_order)
+                    call.table = table
+                    equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), 0, library.sherwood_cuda_error())
+                    equal(library.sherwood_cuda_check(own.pointer, True), 0, library.sherwood_cuda_error())
+                equal(previous.words[:count * width].tolist(), values.words[:count * width].tolist(), (kind, table))
+                call.table = 3
+                equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), E_INVALID)
+                check("table 3 was not opened" in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
+        equal([len(client), len(client.table("one")), len(client.table("rows"))], [300, 700, 600])
+        equal(server.ask("TABLE", "DROP", "one"), "OK")
+        call.table = 1
+        status = library.sherwood_cuda_call(own.pointer, ctypes.byref(call)) or library.sherwood_cuda_check(own.pointer, True)
+        equal(status, -17, library.sherwood_cuda_error())
+        own.close()
+        torch = sys.modules["torch"] = fake_torch.module(driver)
+        try:
+            with client.table("rows").attach() as device:
+                values, found = device.get_many(torch.tensor([5, 600], torch.int64, fake_torch.Device(0)))
+                equal((values.tolist(), found.tolist()), ([[50, 55], [0, 0]], [True, False]))
+        finally:
+            del sys.modules["torch"]
 
 
 if __name__ == "__main__":

@@ -97,8 +97,6 @@ class Client(ClientCalls, TableCalls):
         or "cuda:1" for a GPU of this process that the server's has peer access to. For several GPUs attach once for
         each.
         """
-        if self._link.options.table is not None:
-            raise Refused("attach: it works on the default table alone: call it on a client without a table")
         return Device(self._link.options, *self._link.facts(), device)
 
     def region(self, nbytes: Optional[int] = None, *, keys: Optional[int] = None) -> Region:

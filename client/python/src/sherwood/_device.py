@@ -68,10 +68,10 @@ class Device(Details):
             raise error_of(rc, ffi.string(said).decode("utf-8", "replace"))
         self._process = os.getpid()
         self._pointer: Any = ffi.gc(out[0], self._lib.sherwood_cuda_close)
-        now = native.cast("struct sherwood_server *", int(ffi.cast("uintptr_t", self._lib.sherwood_cuda_server(self._pointer))))
         try:
-            check_arrays(options.address, read_server(now), server)
-        except Refused:
+            self._details, now = self._open(options.table)
+            check_arrays(options.address, read_server(native.cast("struct sherwood_server *", now)), server)
+        except BaseException:
             self.close()
             raise
         self._ordinal = self._lib.sherwood_cuda_device(self._pointer)
@@ -197,6 +197,14 @@ class Device(Details):
             raise Refused("this Device is closed: attach again")
         return self._pointer
 
+    def _open(self, name: Optional[str]) -> tuple[dict[str, int], int]:
+        """Opens the table of the calls. Returns the field of a call that names it, and the address of its facts."""
+        if name is None:
+            return {}, int(ffi.cast("uintptr_t", self._lib.sherwood_cuda_server(self._pointer)))
+        number, facts = ffi.new("uint32_t *"), ffi.new("uintptr_t *")
+        self._raise(self._lib.sherwood_cuda_table(self._pointer, name.encode(), number, facts))
+        return {"table": int(number[0])}, int(facts[0])
+
     def _raise(self, code: int) -> None:
         if code < 0:
             raise error_of(code, ffi.string(self._lib.sherwood_cuda_error()).decode("utf-8", "replace"))
@@ -238,6 +246,7 @@ class Device(Details):
         flags = constants.SHERWOOD_FOUND_BYTES if wants and reads else 0
         when, number = (_AFTER, kind.current(keys.array)) if stream is None else (_IN_ORDER, kind.number(stream))
         held = details.pop("held", ())
+        details |= self._details
         call = ffi.new(_CALL, (_CALL_BYTES if details else _PLAIN_BYTES, operation, flags, keys.pointer, 0 if values is None else values.pointer, keys.size,
                                0 if previous is None else previous.pointer, 0 if made is None else made.pointer, when, number))
         for field, value in details.items():

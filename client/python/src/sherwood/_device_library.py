@@ -29,7 +29,8 @@ const char *sherwood_cuda_error(void);
 struct sherwood_cuda_call {
     size_t size; int operation; uint32_t flags; uintptr_t keys, values; size_t count; uintptr_t previous, found;
     int when; uintptr_t stream; struct sherwood_cache *cache; const struct sherwood_times *times; float scale;
-    int operand_type; uint32_t range_offset, range_bytes; struct sherwood_cache *counts; };
+    int operand_type; uint32_t range_offset, range_bytes, table; struct sherwood_cache *counts; };
+int sherwood_cuda_table(struct sherwood_cuda *cuda, const char *name, uint32_t *table, void *server);
 int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
 int sherwood_cuda_check(struct sherwood_cuda *cuda, bool waits);
 int sherwood_cuda_unregister(struct sherwood_cuda *cuda, uintptr_t pointer);
