@@ -120,7 +120,9 @@ void sw_bulk_complete(struct sw_bulk_frame *frame, const struct sw_reply *reply)
     static_assert(sizeof(struct sw_completion) <= sizeof(frame->head), "a completion fits");
     struct sw_completion completion = {0};
     int status = SW_OK;
-    if (frame->is_copied && reply->status == SW_REPLY_OK) {
+    if (frame->conn->state == SW_CONN_CLOSED) {
+        /* the client is gone, and its connection takes no more requests */
+    } else if (frame->is_copied && reply->status == SW_REPLY_OK) {
         sw_completion_encode(reply, &completion);
         memcpy(frame->head, &completion, sizeof(completion));
         status = copy_results(frame, reply, on_copied);

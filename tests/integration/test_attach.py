@@ -11,7 +11,7 @@ import tempfile
 import time
 
 import fake_torch
-from attached import (ASSIGN, DRIVER, E_INVALID, E_REQUEST, EMULATED, FIRST_CALL_BYTES, GET, LIBRARY, MIB, SET, SMALL, STAGE, Attached,
+from attached import (ASSIGN, CAS, DRIVER, E_INVALID, E_REQUEST, EMULATED, FIRST_CALL_BYTES, GET, LIBRARY, MIB, SET, SMALL, STAGE, Attached,
                       Cache, Call, Memory, call_of, gpus, loaded)
 from harness import BUILD, SLOWER, Server, case, check, equal, eventually, main
 from package import daemon, np, raises, sherwood
@@ -242,15 +242,37 @@ def ids():
                 own.close()
 
 
-def set_and_wait(library, driver, server):
-    """A process of its own, to be killed: sets keys of the device."""
+def another_process(library, driver, server, operation, calls=1):
+    """A process of its own, to be killed: makes calls on keys of the device."""
     child = os.fork()
     if child == 0:
-        own = Attached(library, driver, server, -1)
-        own.words[:50] = 7777
-        own.call(SET, 50)
-        os._exit(1)  # killed before
+        try:
+            own = Attached(library, driver, server, -1)
+            own.words[:50] = 7777
+            for _ in range(calls):
+                own.call(operation, 50)
+        finally:
+            os._exit(1)  # killed before
     return child
+
+
+@case
+def killed_clients():
+    """clients that are killed while the table works, or the device copies, end nothing but their connections"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    for slow in ({}, {"EMU_ASYNC": "1", "EMU_COPY_MS": "3"}):
+        with daemon(*SMALL, "--key-bits", "64", program=EMULATED, environment=slow) as server:
+            for number in range(25):
+                child = another_process(library, driver, server, CAS, 10000)
+                before = server.metrics()["sherwood_ring_copies_total"]
+                eventually(lambda: server.metrics()["sherwood_ring_copies_total"] > before, "calls")
+                time.sleep(number % 5 / 300)
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+            eventually(lambda: server.metrics()["sherwood_regions"] == 0, "the memory is released")
+            with sherwood.connect(server.unix) as client:
+                client.set_many([1], [2])
+                equal(list(client.get_many([1, 7777], default=0)), [2, 0])
 
 
 @case
@@ -264,7 +286,7 @@ def slow_copies():
                 eventually(lambda: server.metrics()["sherwood_ring_copies_total"] == number, f"{number} records copied")
 
             with sherwood.connect(server.unix) as client:
-                child = set_and_wait(library, driver, server)
+                child = another_process(library, driver, server, SET)
                 copied(1)
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
