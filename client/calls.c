@@ -14,6 +14,7 @@
 #include "client/request.h"
 #include "client/send.h"
 #include "client/step.h"
+#include "client/table.h"
 #include "client/times.h"
 
 /* The part of a call that goes into one frame. */
@@ -60,7 +61,7 @@ static struct sw_client_frame frame_of_span(const struct sherwood *client, const
     header.found_bytes = span->found_bytes;
     return (struct sw_client_frame){
         .header = header,
-        .ring_id = client->table->ring_id,
+        .ring_table = client->table,
         .single = {span->keys, span->values, span->previous, span->count},
         .second = span->found,
         .times_ms = span->details.times_ms,
@@ -91,7 +92,7 @@ static struct sw_client_frame frame_of_request(const struct sherwood *client,
     header.found_bytes = request->found != NULL && (request->flags & SHERWOOD_FOUND_BYTES) != 0;
     return (struct sw_client_frame){
         .header = header,
-        .ring_id = client->table->ring_id,
+        .ring_table = client->table,
         .single = {request->keys, request->values, request->previous, request->count},
         .pieces = request->pieces,
         .pieces_count = request->pieces_count,
@@ -304,6 +305,9 @@ static int run_whole(struct sherwood *client, const struct span *whole, size_t c
     uint64_t overflows = 0;
     int ended, follows = 0;
     client->overflows = 0;
+    if (client->table->changes != client->changes) { /* records of the ring then have its id */
+        (void)sw_client_table_renew(client, SHERWOOD_OK);
+    }
     do {
         struct sw_client_call call = {.refused_from = SW_CLIENT_NOT_REFUSED};
         int rc = queue_call(client, whole, from, count, &call);

@@ -21,7 +21,7 @@ static void address(struct sw_client_frame *frame, const struct sw_client_table 
         return;
     }
     header->table = table->number;
-    frame->ring_id = table->ring_id;
+    frame->ring_table = table;
     if (header->operation == SW_OPERATION_SCAN) {
         header->table_id = header->cursor == 0 ? table->id : table->scan_id;
     }

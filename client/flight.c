@@ -194,12 +194,11 @@ void sw_client_request_finish(struct sherwood *client, struct sherwood_request *
     client->done_last = request;
 }
 
-/* Tables that are opened from now on give their ids in records of the ring. */
+/* Records for a table give its id once its facts are read again. */
 static void note_change(struct sherwood *client, const struct sw_client_flight *flight,
                         const struct sw_reply *reply)
 {
-    client->has_changed |=
-        flight->by_ring && reply != NULL && reply->status == SW_REPLY_TABLE_CHANGED;
+    client->changes += flight->by_ring && reply != NULL && reply->status == SW_REPLY_TABLE_CHANGED;
 }
 
 void sw_client_call_done(struct sherwood *client, const struct sw_client_flight *flight, int status,

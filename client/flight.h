@@ -134,8 +134,8 @@ struct sw_client_frame {
     uint8_t *long_head; /* of a frame with a login, words or segments: room for the head,
                            SW_FRAME_HEAD_BYTES_MAX, until the reply arrives */
     bool is_split;      /* the places of the evicted entries are not known yet */
-    uint32_t ring_id;   /* id of the table that a record of the ring gives; 0: any table */
-    bool by_ring;       /* sw_client_ring_place has found that the ring can carry the frame */
+    const struct sw_client_table *ring_table; /* of a record of the ring; NULL: it is of none */
+    bool by_ring; /* sw_client_ring_place has found that the ring can carry the frame */
     struct sw_submission submission; /* if by_ring: the record in the ring */
 };
 

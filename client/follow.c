@@ -274,7 +274,7 @@ int sw_client_follow_call(struct sherwood *client, const struct sw_client_call *
     }
     *from = (size_t)call->refused_from;
     if (call->status == SHERWOOD_E_TABLE) {
-        return *follows > 1 ? call->status : sw_client_table_again(client, call);
+        return *follows > 1 ? call->status : sw_client_table_renew(client, call->status);
     }
     return call->status != SHERWOOD_E_SHARD || client->endpoints == NULL || client->regions != NULL
                ? call->status

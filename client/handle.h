@@ -15,6 +15,7 @@ struct sw_client_table {
     uint32_t number;                 /* of its place; 0: the default table */
     uint32_t id;                     /* of the table; 0: not known */
     uint32_t ring_id;                /* that records of the ring give; 0: they are for any table */
+    uint32_t changes;                /* those of the handle when its facts were read */
     uint32_t scan_id;                /* that of the last scan that began */
     char name[SW_FRAME_TABLE_BYTES]; /* "": sherwood_connect made the handle */
     struct sherwood_server server;
@@ -28,7 +29,7 @@ struct sherwood {
     struct sw_client_table own;
 
     uint64_t body_bytes_max; /* of the replies of all tables */
-    bool has_changed;        /* a record of the ring was refused: another table lies in its place */
+    uint32_t changes;        /* records of the ring that were refused: another table lies there */
     uint32_t segments_max;   /* most segments of a frame; 0: not known, or the server has none */
     int broken; /* 0, or, once all connections have ended, the code that every further call returns
                  */

@@ -115,9 +115,14 @@ static bool place(const struct sherwood *client, struct sw_client_frame *frame)
     const struct sw_client_connection *connection = client->connections[0];
     struct sw_ring_extent extents[SW_RING_ARRAYS];
     const void *arrays[SW_RING_ARRAYS] = {0};
+    const struct sw_client_table *table = frame->ring_table;
     if (connection->ring.memory == NULL || connection->broken != 0 || frame->is_split ||
         frame->segments != NULL || frame->pieces_count > 1 ||
         frame->header.operation == SW_OPERATION_STATS) {
+        return false;
+    }
+    /* a frame has the widths that the server compares */
+    if (table != NULL && table->changes != client->changes && !has_device(client, frame)) {
         return false;
     }
     if (!is_plain(&frame->header) && !(client->sharing.details && has_device(client, frame))) {
@@ -125,8 +130,8 @@ static bool place(const struct sherwood *client, struct sw_client_frame *frame)
     }
     arrays_of(frame, arrays);
     sw_submission_encode(&frame->header, &frame->submission);
-    if (frame->submission.table_id == 0) {
-        frame->submission.table_id = frame->ring_id;
+    if (frame->submission.table_id == 0 && table != NULL) {
+        frame->submission.table_id = table->ring_id;
     }
     sw_submission_extents(&frame->header, extents);
     for (int i = 0; i < SW_RING_ARRAYS; i++) {

@@ -233,7 +233,7 @@ static struct sw_client_frame frame_of_one(enum sherwood_operation operation,
     struct sw_client_frame frame = frame_of(operation, segment, 1, NULL);
     frame.header.has_segments = false;
     frame.header.table = segment->table->own.number;
-    frame.ring_id = segment->table->own.ring_id;
+    frame.ring_table = &segment->table->own;
     frame.header.value_bytes = server_of(segment)->value_bytes;
     frame.single = (struct sherwood_piece){segment->keys, NULL, segment->values, segment->count};
     frame.second = segment->found;

@@ -58,7 +58,8 @@ int sw_client_table_greet(struct sherwood *root, const char *call_name, const ch
                                                                          : SW_FRAME_SEGMENTS_MAX;
     table->number = reply.info.table;
     table->id = reply.info.table_id;
-    table->ring_id = root->has_changed ? table->id : 0;
+    table->changes = root->changes;
+    table->ring_id = root->changes > 0 ? table->id : 0;
     sw_client_clean(reply.info.table_name, sizeof(reply.info.table_name), table->name,
                     sizeof(table->name));
     sw_client_read_facts(&reply.info, &table->server);
@@ -216,14 +217,14 @@ static bool is_of_one_shape(const struct sherwood_server *one, const struct sher
            strcmp(one->engine, other->engine) == 0 && strcmp(one->policy, other->policy) == 0;
 }
 
-int sw_client_table_again(struct sherwood *client, const struct sw_client_call *call)
+int sw_client_table_renew(struct sherwood *client, int status)
 {
     struct sw_client_table *table = client->table;
     struct sw_client_table now;
     char number[16]; /* another place may have got the name */
     snprintf(number, sizeof(number), "%u", table->number);
     if (sw_client_table_greet(client, "table_open", number, &now) != SHERWOOD_OK) {
-        return call->status;
+        return status;
     }
     if (!is_of_one_shape(&table->server, &now.server)) {
         return sw_client_fail(client, SHERWOOD_E_TABLE,
@@ -231,6 +232,7 @@ int sw_client_table_again(struct sherwood *client, const struct sw_client_call *
                               table->name[0] == '\0' ? now.name : table->name);
     }
     table->id = now.id;
-    table->ring_id = now.ring_id; /* after another shape the server refuses records without it */
+    table->ring_id = now.ring_id;
+    table->changes = now.changes;
     return SHERWOOD_OK;
 }

@@ -11,8 +11,9 @@
  * a status. */
 int sw_client_table_greet(struct sherwood *root, const char *call, const char *name,
                           struct sw_client_table *table);
-/* After the refusal of a call because the table in its place has changed, requests the facts of the
- * new one. Returns SHERWOOD_OK if it has the same shape; otherwise the status of the call. */
-int sw_client_table_again(struct sherwood *client, const struct sw_client_call *call);
+/* Requests the facts of the table of the running call once more, because another one may lie in its
+ * place. Returns SHERWOOD_OK if it has the same shape; SHERWOOD_E_TABLE if it has another one; or
+ * `status` if there is no reply. */
+int sw_client_table_renew(struct sherwood *client, int status);
 
 #endif

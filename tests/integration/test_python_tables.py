@@ -202,4 +202,32 @@ def forks():
             equal(int(t[1]), 5, "in the parent")
 
 
+@case
+def regions_behind_force():
+    """calls, submit and aio on arrays of a region go on behind SWAP .. FORCE and the way back, and follow a later SWAP"""
+    with daemon("--capacity", "4K") as server, server.replies() as replies, sherwood.connect(server.unix) as default:
+        for words in (("CREATE", "v2"), ("CREATE", "other", "LIKE", "default"), ("CREATE", "narrow", "key-bits", "32", "resp-keys", "decimal")):
+            equal(replies.ask("TABLE", *words), "OK", words)
+        for name, client in (("default", default), ("v2", default.table("v2"))):
+            region = client.region(keys=4)
+            keys, values, out = (region.empty(2, np.uint64) for _ in range(3))
+            keys[:], values[:] = (1, 2), (5, 6)
+            client.set_many(keys, values)
+            async def by_aio(client=client, keys=keys, out=out):
+                return await client.aio.get_many(keys, out=out, default=0)
+            ways = (lambda c=client, k=keys, o=out: c.get_many(k, out=o, default=0),
+                    lambda c=client, k=keys, o=out: c.submit.get_many(k, out=o, default=0).result(60), lambda way=by_aio: asyncio.run(way()))
+            def read(ways=ways):
+                return [list(way()) for way in ways]
+            equal(read(), [[5, 6]] * 3, name)
+            equal(replies.ask("TABLE", "SWAP", name, "narrow", "FORCE"), "OK", "SWAP")
+            for way in ways:
+                raises(sherwood.Refused, "", way)
+            equal(replies.ask("TABLE", "SWAP", name, "narrow", "FORCE"), "OK", "the way back")
+            equal([read(), read()], [[[5, 6]] * 3] * 2, name)
+            equal(replies.ask("TABLE", "SWAP", name, "other"), "OK", "SWAP of one shape")
+            equal(read(), [[0, 0]] * 3, "the table that lies there now")
+            equal(replies.ask("TABLE", "SWAP", name, "other"), "OK", "and back")
+
+
 main()
