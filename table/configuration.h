@@ -116,7 +116,8 @@ struct sw_table_config {
     uint32_t key_text_bytes; /* rows: last bytes of a row, for the key string (admission.h); a
                                 multiple of 8 */
     uint64_t rows_max;       /* rows: most entries at any capacity; 0: the limit of max_load */
-    enum sw_rows_in rows_in; /* rows on CUDA; entries are always in device memory */
+    enum sw_rows_in rows_in; /* rows, or values of a cache (not gpu+host), on CUDA; entries are
+                                always in device memory */
     uint64_t rows_gpu_bytes; /* GPU_HOST: bytes of GPU memory; 0: the free memory, with a margin */
     enum sw_cache_mode cache_mode;
     enum sw_cache_policy cache_policy;

@@ -76,12 +76,12 @@ SW_OPTION(
     "key the lowest free one. DELETE, expiry and FLUSHDB free ids. Operations that set values "
     "are refused. A write that needs an id when all are in use is refused as out of memory. "
     "Not with value-bytes, nor in a cluster. 0: values are the clients'.")
-SW_OPTION(rows_in, "rows-in", "table", SW_ROBIN_HOOD, SW_CHOICE(places), "gpu", "WHERE",
-          "Choose where the CUDA backend stores rows. gpu: in GPU memory. host: in pinned host "
-          "memory, which the GPU accesses over PCIe; the entries stay in GPU memory. gpu+host: "
-          "the first rows used go to GPU memory, the others to host memory; no row moves "
-          "between them. Memory of rows is not released when the table shrinks. The CPU backend "
-          "always uses host memory.")
+SW_OPTION(rows_in, "rows-in", "table", SW_ROBIN_HOOD | SW_CACHE, SW_CHOICE(places), "gpu", "WHERE",
+          "Choose where the CUDA backend stores rows, or the values of the cache engine. gpu: in "
+          "GPU memory. host: in pinned host memory, which the GPU accesses over PCIe; the entries "
+          "stay in GPU memory. gpu+host, for rows only: the first rows used go to GPU memory, the "
+          "others to host memory; no row moves between them. Memory of rows is not released when "
+          "the table shrinks. The CPU backend always uses host memory.")
 SW_OPTION(rows_gpu_bytes, "rows-gpu-bytes", "table", SW_ROBIN_HOOD, SW_SIZE(0, SW_T), "0", "BYTES",
           "Limit the GPU memory for rows with rows-in gpu+host, for example to leave some to "
           "other programs. 0: the GPU memory free at start, minus twice the slots at "

@@ -25,6 +25,11 @@ static int valid(const struct sw_table_config *config, char *reason, size_t reas
                                 "the cache policy must be lru, lfu, epoch-lru, epoch-lfu or "
                                 "custom");
     }
+    if ((unsigned)config->rows_in > SW_ROWS_IN_HOST || config->rows_gpu_bytes != 0) {
+        return sw_config_refuse(reason, reason_size,
+                                "the values of a cache are in GPU memory or in host memory as a "
+                                "whole: gpu+host is for rows");
+    }
     if (config->capacity_slots == 0 || config->capacity_slots > 1ULL << 48 ||
         config->max_capacity_slots > 1ULL << 48) {
         return sw_config_refuse(reason, reason_size, "a cache must have from 1 to 2^48 slots");
@@ -42,7 +47,7 @@ static uint64_t bytes(const struct sw_table_config *config)
 const struct sw_engine_parts sw_cache_engine = {
     .name = "cache",
     .fields = SW_FIELD_MAX_CAPACITY | SW_FIELD_CACHE_WRITING | SW_FIELD_VALUE_BYTES |
-              SW_FIELD_CACHE_MODE | SW_FIELD_CACHE_POLICY,
+              SW_FIELD_CACHE_MODE | SW_FIELD_CACHE_POLICY | SW_FIELD_ROWS_IN,
     .valid = valid,
     .bytes = bytes,
     .cpu = &sw_cache_backend_cpu,

@@ -44,6 +44,7 @@ struct sw_cache_slots {
     uint32_t value_bytes;
     uint32_t entry_stride;
     uint32_t value_stride;
+    uint32_t apart;  /* values have memory of their own, and none lies behind its entry */
     uint32_t two;    /* MEMORY mode */
     uint32_t policy; /* enum sw_cache_policy */
 };
@@ -91,18 +92,19 @@ sw_cache_candidates_of(const struct sw_cache_slots *slots, uint64_t key)
  * boundaries of memory interleaving, and copying them would cost more time than that saves. */
 #define SW_CACHE_VALUE_COMBINED_MAX 48U
 
-/* Bytes of the entries and values of one bucket. */
+/* Bytes of the entries and values of one bucket, also if the values have memory of their own. */
 SW_HD static inline uint64_t sw_cache_entries_bytes(uint32_t value_bytes)
 {
     return SW_CACHE_BUCKET_SLOTS * (sizeof(struct sw_cache_entry) + value_bytes);
 }
 
 /* Lays entries and values out in `memory`, which has sw_cache_entries_bytes() bytes per bucket and
- * is aligned as values are, and to at least 16 bytes. */
+ * is aligned as values are, and to at least 16 bytes. If values have memory of their own, it has
+ * the entries alone, and the caller sets slots->values. */
 SW_HD static inline void sw_cache_lay_out(struct sw_cache_slots *slots, uint8_t *memory)
 {
     uint32_t bytes = slots->value_bytes;
-    bool combined = bytes % 16 == 0 && bytes <= SW_CACHE_VALUE_COMBINED_MAX;
+    bool combined = !slots->apart && bytes % 16 == 0 && bytes <= SW_CACHE_VALUE_COMBINED_MAX;
     slots->entry_stride = (uint32_t)sizeof(struct sw_cache_entry) + (combined ? bytes : 0);
     slots->value_stride = combined ? slots->entry_stride : bytes;
     slots->entries = memory;

@@ -49,7 +49,7 @@ static cudaError_t copy_parts(struct sw_cuda_image *image, struct sw_cuda_channe
     for (uint32_t p = 0; p < SW_CUDA_IMAGE_PARTS && error == cudaSuccess; p++) {
         image->parts[p] = to == NULL ? (const char *)parts[p].from : to;
         if (to != NULL && parts[p].bytes > 0) {
-            error = cudaMemcpyAsync(to, parts[p].from, parts[p].bytes, cudaMemcpyDeviceToDevice,
+            error = cudaMemcpyAsync(to, parts[p].from, parts[p].bytes, cudaMemcpyDefault,
                                     channel->stream);
             to += aligned(parts[p].bytes);
         }
@@ -112,8 +112,8 @@ bool sw_cuda_image_fetch(struct sw_cuda_image *image, uint32_t part, uint64_t at
 {
     cudaError_t error = cudaSetDevice(image->owner->device);
     if (error == cudaSuccess) {
-        error = cudaMemcpyAsync(to, image->parts[part] + at, bytes, cudaMemcpyDeviceToHost,
-                                image->stream);
+        error =
+            cudaMemcpyAsync(to, image->parts[part] + at, bytes, cudaMemcpyDefault, image->stream);
     }
     if (error == cudaSuccess) {
         error = cudaStreamSynchronize(image->stream);

@@ -17,7 +17,7 @@
 #define SW_CUDA_IMAGE_PIECE (8U << 20)
 
 struct sw_cuda_image_part {
-    const void *from; /* device */
+    const void *from; /* device, or registered memory of the host */
     uint64_t bytes;
 };
 

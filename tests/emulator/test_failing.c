@@ -430,6 +430,9 @@ static struct script script_of(unsigned number, uint64_t call)
     script.config.engine = engine;
     script.config.backend = number % 2 == 0 ? SW_BACKEND_CUDA : SW_BACKEND_CPU;
     script.config.slot_bits = number / 2 % 2 ? 128 : 64;
+    if (engine == SW_ENGINE_CACHE && script.config.slot_bits == 128) {
+        script.config.rows_in = SW_ROWS_IN_HOST; /* without a meaning on the CPU */
+    }
     script.config.capacity_slots = engine == SW_ENGINE_CUCKOO ? 8192 : 2048;
     script.config.max_capacity_slots = engine == SW_ENGINE_CUCKOO ? 0 : 16384;
     script.config.batch_ops_max = 4096;

@@ -240,6 +240,7 @@ Test(config_engine, rows_that_are_refused)
         {{"--value-bytes", "64", "--rows-in", "both"},
          "rows-in: 'both' is not one of gpu host gpu+host"},
         {{"--rows-gpu-bytes", "1G"}, "rows-gpu-bytes needs rows"},
+        {{"--engine", "cache", "--rows-in", "gpu+host"}, "gpu+host is for rows"},
         {{"--value-bytes", "64", "--rows-gpu-bytes", "1G"}, "rows-in gpu+host"},
     };
     expect_refusals(rows, sizeof(rows) / sizeof(rows[0]));

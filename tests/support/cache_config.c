@@ -20,5 +20,6 @@ struct sw_table_config cache_config(uint32_t slot_bits, uint32_t value_bytes,
     config.capacity_slots = 700;
     config.batch_ops_max = 4096;
     tested_tune(&config);
+    tested_place(&config);
     return config;
 }

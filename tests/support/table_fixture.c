@@ -23,7 +23,7 @@ struct sw_table_config fixture_config(uint32_t slot_bits)
 {
     struct sw_table_config config = fixture_config_of(tested_engine(), slot_bits);
     config.value_bytes = tested_value_bytes();
-    if (config.value_bytes != 0) {
+    if (config.value_bytes != 0 || config.engine == SW_ENGINE_CACHE) {
         tested_place(&config);
     }
     return config;

@@ -85,8 +85,9 @@ void tested_place(struct sw_table_config *config)
         return;
     }
     struct random random = random_of(OF_PLACES + atomic_fetch_add(&drawn, 1));
+    const uint64_t places = config->engine == SW_ENGINE_CACHE ? 2 : 3;
     config->rows_in =
-        (enum sw_rows_in)(choice > 0 ? (uint64_t)choice - 1 : random_below(&random, 3));
+        (enum sw_rows_in)(choice > 0 ? (uint64_t)choice - 1 : random_below(&random, places));
     if (config->rows_in == SW_ROWS_IN_GPU_HOST) {
         const uint64_t most = random_below(&random, 2) == 0 ? 30 : PLACED_ROWS;
         const uint64_t bytes = (config->value_bytes + 15) / 16 * 16; /* of a row */

@@ -22,7 +22,8 @@ enum sw_engine tested_engine(void);
 /* value_bytes of the next table: 0, or the size of its rows. */
 uint32_t tested_value_bytes(void);
 /* Draws where the rows of a table on CUDA lie: in either memory, or in both, where the GPU has any
- * part of those that a small table may use. For configurations that have their value_bytes. */
+ * part of those that a small table may use. Values of a cache lie in one of the memories. For
+ * configurations that have their value_bytes. */
 void tested_place(struct sw_table_config *config);
 /* The sizes that are drawn. */
 #define TESTED_ROW_SIZES 5

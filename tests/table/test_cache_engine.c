@@ -195,6 +195,9 @@ Test(cache_engine, refuses)
     config.cache_policy = (enum sw_cache_policy)(SW_CACHE_CUSTOM + 1);
     must_refuse(&config, SW_E_INVALID, "custom");
     config.cache_policy = SW_CACHE_LRU;
+    config.rows_in = SW_ROWS_IN_GPU_HOST;
+    must_refuse(&config, SW_E_INVALID, "gpu+host is for rows");
+    config.rows_in = SW_ROWS_IN_GPU;
     config.capacity_slots = 0;
     must_refuse(&config, SW_E_INVALID, "slots");
     config.capacity_slots = 1ULL << 45;
@@ -210,6 +213,7 @@ Test(cache_engine, tells_what_it_is)
     uint64_t *words = io_array(&io, 80);
     const struct sw_table_info info = table_info(table);
     cr_assert_str_eq(info.engine_name, "cache");
+    cr_assert_eq(info.row_bytes_host == 0, config.rows_in != SW_ROWS_IN_HOST);
     cr_assert_eq(info.operations, SW_CACHE_ALL_OPERATIONS);
     cr_assert_eq(info.batch_kinds,
                  (SW_CACHE_ALL_KINDS & ~(1U << SW_BATCH_EPOCH)) | 1U << SW_BATCH_RESIZE);

@@ -42,6 +42,7 @@ static struct sw_table_config config_of(enum sw_cache_mode mode, uint64_t capaci
     config.max_capacity_slots = capacity_max;
     config.batch_ops_max = OPS;
     tested_tune(&config);
+    tested_place(&config);
     return config;
 }
 

@@ -40,7 +40,9 @@ static uint64_t cut(struct sw_cache_arrays *arrays, void *base)
         cut_rows(&cutter, &arrays->rows, slots);
     }
     uint8_t *entries = NULL;
-    sw_cuda_cut(&cutter, &entries, slots->buckets * sw_cache_entries_bytes(slots->value_bytes));
+    sw_cuda_cut(&cutter, &entries,
+                slots->apart ? capacity * sizeof(struct sw_cache_entry)
+                             : slots->buckets * sw_cache_entries_bytes(slots->value_bytes));
     sw_cache_lay_out(slots, entries);
     return cutter.used;
 }
@@ -73,6 +75,23 @@ static void choose_rows(struct sw_cache_rows *rows, const struct sw_cache_slots 
     rows->ops_max = sw_cache_rows_max(slots, rows->are_long, rows->ops_min);
 }
 
+/* Maps host memory for all values. The kernels access it over the bus. */
+static cudaError_t open_values(struct sw_cache_arrays *arrays)
+{
+    struct sw_cache_slots *slots = &arrays->slots;
+    const uint64_t bytes = slots->buckets * SW_CACHE_BUCKET_SLOTS * slots->value_bytes;
+    int device = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess) {
+        error = sw_cuda_range_open(&arrays->values, device, true, bytes);
+    }
+    if (error == cudaSuccess) {
+        error = sw_cuda_range_map(&arrays->values, bytes);
+    }
+    slots->values = arrays->values.base;
+    return error;
+}
+
 cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw_cache_slots *slots,
                                  enum sw_cache_writing writing)
 {
@@ -88,6 +107,13 @@ cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw
         return error;
     }
     cut(arrays, arrays->memory);
+    if (slots->apart) {
+        error = open_values(arrays);
+        if (error != cudaSuccess) {
+            sw_cache_arrays_close(arrays);
+            return error;
+        }
+    }
     error = cudaMemset(arrays->totals, 0, sizeof(*arrays->totals));
     if (error == cudaSuccess) {
         error = cudaMemset(arrays->slots.heads, 0, slots->buckets * sizeof(*slots->heads));
@@ -111,6 +137,7 @@ void sw_cache_arrays_close(struct sw_cache_arrays *arrays)
 {
     (void)cudaFree(arrays->memory);
     arrays->memory = NULL;
+    sw_cuda_range_close(&arrays->values);
 }
 
 static cudaError_t fetch(const struct sw_cache_arrays *arrays, struct sw_cache_snapshot *snapshot)

@@ -7,6 +7,7 @@
 
 #include "table/cache/check.h"
 #include "table/cache/cuda/rows.cuh"
+#include "table/device/range.cuh"
 
 struct sw_cache_arrays {
     struct sw_cache_slots slots;
@@ -14,7 +15,8 @@ struct sw_cache_arrays {
     struct sw_cache_rows rows;
     enum sw_cache_writing writing;
     void *memory;
-    uint64_t bytes;
+    uint64_t bytes;              /* of `memory` */
+    struct sw_cuda_range values; /* host memory, if slots.apart */
 };
 
 /* Allocates an empty cache on the current device. `slots` gives its sizes. After a failure no

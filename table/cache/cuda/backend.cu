@@ -121,7 +121,8 @@ cudaError_t warm_up(struct sw_cache_cuda_table *table)
 
 cudaError_t allocate_for(struct sw_cache_cuda_table *table, const struct sw_table_config *config)
 {
-    const struct sw_cache_slots slots = sw_cache_slots_of(config);
+    struct sw_cache_slots slots = sw_cache_slots_of(config);
+    slots.apart = config->rows_in == SW_ROWS_IN_HOST;
     table->batch_ops_max = config->batch_ops_max;
     table->key_bytes = config->slot_bits / 16;
     table->growth.most = sw_cache_buckets_max(config);
@@ -147,6 +148,7 @@ void table_facts(void *context, struct sw_backend_facts *facts)
     facts->combined_ops_max = facts->gathered_ops_max = table->combined.operations_max;
     facts->epoch = __atomic_load_n(&table->epoch, __ATOMIC_RELAXED);
     facts->image_bytes = sw_cache_cuda_image_bytes(table);
+    facts->row_bytes_host = table->arrays.values.mapped;
 }
 
 int table_check(void *context, char *violation, size_t violation_size)

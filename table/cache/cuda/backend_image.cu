@@ -9,13 +9,15 @@
 #include "table/device/image.cuh"
 
 #define PART_DIGESTS 0
-#define PART_ENTRIES 1 /* entries and values: the values lie after the entries or among them */
+#define PART_ENTRIES 1 /* entries and values: the values lie after the entries or among them, */
+#define PART_VALUES 2  /* or have memory of their own */
 
 struct cache_image : sw_cuda_image {
     struct sw_cache_slots slots; /* sizes and strides */
     uint32_t key_bytes;
-    uint64_t values_at; /* offset of the values from the entries; 0: values lie among the entries */
-    uint64_t next;      /* the next slot to stage */
+    uint32_t values_part; /* PART_ENTRIES, or PART_VALUES */
+    uint64_t values_at;   /* offset of the values in that part */
+    uint64_t next;        /* the next slot to stage */
     struct sw_cache_slots staged;
     uint64_t looked, held; /* slots in the staging memory: read so far, and in all */
 };
@@ -33,8 +35,8 @@ static void describe(struct cache_image *image, const struct sw_cache_cuda_table
     uint64_t capacity = slots->buckets * SW_CACHE_BUCKET_SLOTS;
     image->slots = *slots;
     image->key_bytes = table->key_bytes;
-    image->values_at =
-        slots->value_stride == slots->entry_stride ? 0 : capacity * sizeof(struct sw_cache_entry);
+    image->values_part = slots->apart ? PART_VALUES : PART_ENTRIES;
+    image->values_at = slots->apart ? 0 : capacity * sizeof(struct sw_cache_entry);
 }
 
 cudaError_t sw_cache_cuda_prepare_image(struct sw_cache_cuda_queue *queue, struct sw_batch *batch,
@@ -42,8 +44,12 @@ cudaError_t sw_cache_cuda_prepare_image(struct sw_cache_cuda_queue *queue, struc
 {
     struct sw_cache_cuda_table *table = queue->table;
     const struct sw_cache_slots *slots = &table->arrays.slots;
-    parts[0] = {slots->digests, slots->buckets * SW_CACHE_BUCKET_SLOTS};
-    parts[1] = {slots->entries, slots->buckets * sw_cache_entries_bytes(slots->value_bytes)};
+    parts[PART_DIGESTS] = {slots->digests, slots->buckets * SW_CACHE_BUCKET_SLOTS};
+    const uint64_t capacity = slots->buckets * SW_CACHE_BUCKET_SLOTS;
+    const uint64_t values = slots->apart ? capacity * slots->value_bytes : 0;
+    parts[PART_ENTRIES] = {slots->entries,
+                           slots->buckets * sw_cache_entries_bytes(slots->value_bytes) - values};
+    parts[PART_VALUES] = {slots->values, values};
     struct cache_image *image = (struct cache_image *)calloc(1, sizeof(*image));
     bool done = false;
     if (image == NULL) {
@@ -65,7 +71,8 @@ cudaError_t sw_cache_cuda_prepare_image(struct sw_cache_cuda_queue *queue, struc
 static bool stage(struct cache_image *image)
 {
     const uint32_t entry = image->slots.entry_stride;
-    const uint32_t value = image->values_at == 0 ? 0 : image->slots.value_stride;
+    const bool among = !image->slots.apart && image->slots.value_stride == entry;
+    const uint32_t value = among ? 0 : image->slots.value_stride;
     const uint64_t room = SW_CUDA_IMAGE_PIECE / (1 + entry + value) / 64 * 64;
     const uint64_t left = image->slots.buckets * SW_CACHE_BUCKET_SLOTS - image->next;
     uint8_t *staging = (uint8_t *)image->staging;
@@ -81,7 +88,7 @@ static bool stage(struct cache_image *image)
         !sw_cuda_image_fetch(image, PART_ENTRIES, image->next * entry, image->staged.entries,
                              image->held * entry) ||
         (value != 0 &&
-         !sw_cuda_image_fetch(image, PART_ENTRIES, image->values_at + image->next * value,
+         !sw_cuda_image_fetch(image, image->values_part, image->values_at + image->next * value,
                               image->staged.values, image->held * value))) {
         return false;
     }
