@@ -8,6 +8,8 @@
 const struct sw_cachebench_library *const sw_cachebench_libraries[] = {
     &sw_cachebench_sherwood_memory,
     &sw_cachebench_sherwood_throughput,
+    &sw_cachebench_sherwood_memory_host,
+    &sw_cachebench_sherwood_throughput_host,
 #ifdef SW_PEER_HKV
     &sw_cachebench_hkv,
     &sw_cachebench_hkv_host,

@@ -92,6 +92,8 @@ extern const struct sw_cachebench_library *const sw_cachebench_libraries[];
 
 extern const struct sw_cachebench_library sw_cachebench_sherwood_memory;
 extern const struct sw_cachebench_library sw_cachebench_sherwood_throughput;
+extern const struct sw_cachebench_library sw_cachebench_sherwood_memory_host;
+extern const struct sw_cachebench_library sw_cachebench_sherwood_throughput_host;
 extern const struct sw_cachebench_library sw_cachebench_sherwood_rows; /* a table, for bench/rows */
 /* bench/peers/hkv.cu: with one bucket a key, with that and values on the host, and with two. */
 extern const struct sw_cachebench_library sw_cachebench_hkv;

@@ -56,13 +56,14 @@ static void *open_table(const struct sw_cachebench_wanted *wanted, struct sw_tab
 }
 
 static void *open_cache(const struct sw_cachebench_wanted *wanted, enum sw_cache_mode mode,
-                        char *reason, size_t reason_size)
+                        enum sw_rows_in values_in, char *reason, size_t reason_size)
 {
     struct sw_table_config config;
     sw_table_config_init(&config);
     config.engine = SW_ENGINE_CACHE;
     config.cache_mode = mode;
     config.cache_policy = wanted->custom ? SW_CACHE_CUSTOM : SW_CACHE_LRU;
+    config.rows_in = values_in;
     struct sherwood *self = open_table(wanted, &config, reason, reason_size);
     if (self != NULL) {
         self->look_up = SW_PEEK;
@@ -73,13 +74,25 @@ static void *open_cache(const struct sw_cachebench_wanted *wanted, enum sw_cache
 static void *memory_open(const struct sw_cachebench_wanted *wanted, char *reason,
                          size_t reason_size)
 {
-    return open_cache(wanted, SW_CACHE_MEMORY, reason, reason_size);
+    return open_cache(wanted, SW_CACHE_MEMORY, SW_ROWS_IN_GPU, reason, reason_size);
+}
+
+static void *memory_host_open(const struct sw_cachebench_wanted *wanted, char *reason,
+                              size_t reason_size)
+{
+    return open_cache(wanted, SW_CACHE_MEMORY, SW_ROWS_IN_HOST, reason, reason_size);
 }
 
 static void *throughput_open(const struct sw_cachebench_wanted *wanted, char *reason,
                              size_t reason_size)
 {
-    return open_cache(wanted, SW_CACHE_THROUGHPUT, reason, reason_size);
+    return open_cache(wanted, SW_CACHE_THROUGHPUT, SW_ROWS_IN_GPU, reason, reason_size);
+}
+
+static void *throughput_host_open(const struct sw_cachebench_wanted *wanted, char *reason,
+                                  size_t reason_size)
+{
+    return open_cache(wanted, SW_CACHE_THROUGHPUT, SW_ROWS_IN_HOST, reason, reason_size);
 }
 
 static void *rows_open(const struct sw_cachebench_wanted *wanted, char *reason, size_t reason_size)
@@ -173,11 +186,12 @@ static bool sherwood_call(void *opaque, enum sw_cachebench_operation operation,
     return done;
 }
 
-#define SHERWOOD(its_name, kind, can)                                                   \
-    {                                                                                   \
-        .name = (its_name), .is_table = true, .operations = (can), .open = kind##_open, \
-        .close = sherwood_close, .clear = sherwood_clear, .size = sherwood_size,        \
-        .capacity = sherwood_capacity, .call = sherwood_call,                           \
+#define SHERWOOD(its_name, kind, can, on_host)                                                   \
+    {                                                                                            \
+        .name = (its_name), .is_table = true, .operations = (can), .open = kind##_open,          \
+        .close = sherwood_close, .clear = sherwood_clear, .size = sherwood_size,                 \
+        .capacity = sherwood_capacity, .call = sherwood_call, .fills_only = (on_host),           \
+        .on_device_only = (on_host), .about = (on_host) ? "values in pinned host memory" : NULL, \
     }
 /* A table gives no addresses. */
 #define CACHE_CAN (((1U << SW_CACHEBENCH_OPERATIONS) - 1) & ~SW_CACHEBENCH_BIT(FIND_PLACES))
@@ -186,8 +200,13 @@ static bool sherwood_call(void *opaque, enum sw_cachebench_operation operation,
      SW_CACHEBENCH_BIT(ACCUM_OR_ASSIGN) | SW_CACHEBENCH_BIT(ERASE))
 
 const struct sw_cachebench_library sw_cachebench_sherwood_memory =
-    SHERWOOD("sherwood_memory", memory, CACHE_CAN);
+    SHERWOOD("sherwood_memory", memory, CACHE_CAN, false);
 const struct sw_cachebench_library sw_cachebench_sherwood_throughput =
-    SHERWOOD("sherwood_throughput", throughput, CACHE_CAN);
+    SHERWOOD("sherwood_throughput", throughput, CACHE_CAN, false);
+/* They show the place of the values alone, as hkv_host does. */
+const struct sw_cachebench_library sw_cachebench_sherwood_memory_host =
+    SHERWOOD("sherwood_memory_host", memory_host, CACHE_CAN, true);
+const struct sw_cachebench_library sw_cachebench_sherwood_throughput_host =
+    SHERWOOD("sherwood_throughput_host", throughput_host, CACHE_CAN, true);
 const struct sw_cachebench_library sw_cachebench_sherwood_rows =
-    SHERWOOD("sherwood", rows, ROWS_CAN);
+    SHERWOOD("sherwood", rows, ROWS_CAN, false);

@@ -76,7 +76,7 @@ def call(study, folder, *options):
 
 COMMIT = ("--commit", "c0ffee")
 EVERYTHING = "sherwood,cuco_linear,cuco_double,warpcore,bght_b8,bght_b16,gpurhh"
-CACHES = "sherwood_memory,sherwood_throughput"
+CACHES = "sherwood_memory,sherwood_throughput,sherwood_memory_host,sherwood_throughput_host"
 
 
 @case
