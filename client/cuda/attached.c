@@ -4,6 +4,7 @@
  * handle, and the call of libsherwood.
  */
 #include "client/cuda/attached.h"
+#include "proto/operation.h"
 
 #include <sched.h>
 #include <stdarg.h>
@@ -84,6 +85,20 @@ static bool has_details(const struct sherwood_cuda_call *call)
     return call->cache != NULL || call->times != NULL || call->scale != 0 || call->range_bytes != 0;
 }
 
+/* The server needs memory for arrays that it copies, so fewer keys may fit into a frame. */
+uint64_t sw_cuda_frame_keys(const struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
+{
+    const struct sherwood *client = sw_cuda_client_of(cuda, call);
+    if (!has_details(call) && sw_operation_takes_device((uint32_t)call->operation)) {
+        return sherwood_server(client)->frame_ops_max;
+    }
+    struct sherwood_request request;
+    struct sw_cuda_part part;
+    sw_cuda_part_at(cuda, call, 0, call->count, &part);
+    sw_cuda_request_of(&part, &request);
+    return sherwood_frame_keys(client, &request) / 64 * 64;
+}
+
 /* Submits a request and waits for it. Calls in stream order may have all requests in flight. */
 static int run_request(struct sherwood_cuda *cuda, struct sherwood *client,
                        struct sherwood_request *request)
@@ -102,7 +117,7 @@ static int run_request(struct sherwood_cuda *cuda, struct sherwood *client,
 static int run_details(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
 {
     struct sherwood *client = sw_cuda_client_of(cuda, call);
-    const uint64_t most = sherwood_server(client)->frame_ops_max / 64 * 64;
+    const uint64_t most = sw_cuda_frame_keys(cuda, call);
     int status = SHERWOOD_OK;
     for (uint64_t at = 0; at < call->count && status == SHERWOOD_OK; at += most) {
         struct sherwood_request request;

@@ -150,6 +150,9 @@ void sw_cuda_give_turn(struct sherwood_cuda *cuda);
 /* Do the same, and make the context current meanwhile. */
 void sw_cuda_enter(struct sherwood_cuda *cuda);
 void sw_cuda_leave(struct sherwood_cuda *cuda);
+/* Returns how many keys of a call the server takes in one frame. */
+uint64_t sw_cuda_frame_keys(const struct sherwood_cuda *cuda,
+                            const struct sherwood_cuda_call *call);
 /* Runs a call whose arrays are registered, of any number of keys. Call it with `turn` locked. */
 int sw_cuda_run_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
 

@@ -50,7 +50,7 @@ static void submit(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered)
         return;
     }
     struct sherwood *client = sw_cuda_client_of(cuda, call);
-    if (call->count > sherwood_server(client)->frame_ops_max) {
+    if (call->count > sw_cuda_frame_keys(cuda, call)) {
         status = sw_cuda_run_call(cuda, call);
         sw_cuda_ordered_finish(cuda, ordered, status, sherwood_error(cuda->client));
         return;

@@ -6,9 +6,10 @@ import contextlib
 import ctypes
 import os
 import sys
+import types
 
 import fake_torch
-from attached import DRIVER, E_INVALID, EMULATED, GET, LIBRARY, SET, SMALL, STAGE, Attached, Memory, call_of, loaded
+from attached import CAS, DRIVER, E_INVALID, EMULATED, GET, LIBRARY, SET, SMALL, STAGE, Attached, Memory, call_of, loaded
 from harness import case, check, equal, main
 from package import daemon, np, raises, sherwood
 
@@ -132,6 +133,29 @@ def tables():
                 equal((values.tolist(), found.tolist()), ([[50, 55], [0, 0]], [True, False]))
         finally:
             del sys.modules["torch"]
+
+
+@case
+def long_rows():
+    """calls whose rows the server copies go in as many frames as its memory needs, waiting and in order"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    flags = (*SMALL[:-4], "--frame-ops-max", "2500", "--round-ops-max", "512", "--arena-bytes", "4M", "--resp-request-bytes-max", "1M", "--key-bits", "64", "--value-bytes", "512")
+    with daemon(*flags, program=EMULATED) as server, sherwood.connect(server.unix) as client:
+        own, count = Attached(library, driver, server, -1, 16 << 20), 2500
+        words = np.ctypeslib.as_array((ctypes.c_uint64 * (2 << 20)).from_address(own.at))
+        arrays = [types.SimpleNamespace(at=own.at + at) for at in (0, 1 << 20, 8 << 20, 15 << 20)]
+        words[:count] = np.arange(count)
+        for in_order in (0, 2):
+            pairs = words[1 << 17:][:count * 128].reshape(count, 2, 64)
+            pairs[:, 0], pairs[:, 1] = in_order // 2, in_order // 2 + 1  # absent keys get rows of zeros below
+            if in_order == 0:
+                client.set_many(np.arange(count), np.zeros((count, 512), np.uint8))
+            call = call_of(CAS, (arrays[0], arrays[1], arrays[2], arrays[3]), count, when=in_order)
+            status = library.sherwood_cuda_call(own.pointer, ctypes.byref(call))
+            equal(status or library.sherwood_cuda_check(own.pointer, True), 0, library.sherwood_cuda_error())
+            equal(words[1 << 20:][:count * 64].tolist(), [in_order // 2] * count * 64, "rows before")
+        equal(server.metrics()["sherwood_ring_requests_total"], 4, "frames")
+        own.close()
 
 
 if __name__ == "__main__":
