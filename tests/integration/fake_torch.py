@@ -116,7 +116,7 @@ def module(driver):
         made[...] = values
         return made
 
-    for name in ("bool", "uint8", "int16", "int32", "int64", "float32", "float64"):
+    for name in ("bool", "uint8", "int16", "int32", "int64", "float16", "float32", "float64"):
         setattr(torch, name, np.dtype(name))
     torch.empty, torch.tensor, torch.strided = empty, tensor, "strided"
     torch.cuda = types.SimpleNamespace(current_stream=lambda device: Stream(),

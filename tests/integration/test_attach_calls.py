@@ -73,6 +73,16 @@ def tensors_of_details():
                 if stream is None:
                     raises(ValueError, "within the", d.get_range_many, keys, 3, 2)
                     raises(ValueError, "one dimension more", d.set_range_many, keys, 0, tensor([1, 2], torch.float32))
+            for kind, given in (("f32", np.float32), ("f16", np.float32), ("f16", np.float16)):
+                with attached(*small, "--value-bytes", "8", "--value-type", kind) as (client, d):
+                    width = 2 if kind == "f32" else 4
+                    rows = np.arange(2 * width).reshape(2, width)
+                    d.add_rows(tensor([1, 2]), tensor(rows, np.dtype(given)), scale=1 if given is np.float16 else 0.5, stream=stream)
+                    d.add_rows(tensor([2, 3]), tensor(rows, np.dtype(given)), only="present", stream=stream)
+                    d.check(wait=True)
+                    half = rows / (1 if given is np.float16 else 2)
+                    equal(client.get_many([1, 2, 3], default=0).tolist(), [half[0].tolist(), (half[1] + rows[0]).tolist(), [0] * width])
+                    raises(ValueError, "scale is 0", d.add_rows, tensor([1]), tensor(rows[:1], np.dtype(given)), scale=0)
         with attached("--capacity", "4K", "--engine", "cache", "--policy", "custom", "--value-bytes", "8", "--value-format", "fixed") as (client, d):
             gone, keys = 0, np.arange(1, 6001)
             for part in np.split(keys, 6):

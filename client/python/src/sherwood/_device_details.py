@@ -108,6 +108,16 @@ class Details:
         times = taken.kind.made(taken.kind.empty(taken.shape, _U64, taken.array, stream))
         return times.array, self._run(constants.SHERWOOD_TTL, taken, None, times, True, None, stream)
 
+    # --- rows ------------------------------------------------------------------------------------
+    def add_rows(self, keys: Any, rows: Any, *, scale: float = 1.0, only: Optional[str] = None, stream: Any = None) -> None:
+        """Adds scale times each row to the row of its key, as the client does. Rows of f16 and bf16 also take float32."""
+        taken, layout, operation = self._take(keys), self._layout, _words.sum_of(self._layout, only)
+        if scale == 0:
+            raise ValueError("add_rows: scale is 0: give another number")
+        wide = layout.adds in ("f16", "bf16") and str(getattr(rows, "dtype", "")).endswith("float32")
+        sent = self._checked(rows, np.dtype(np.float32) if wide else layout.value_dtype, taken.shape + layout.value_shape, "rows")
+        self._run(operation, taken, sent, None, False, None, stream, scale=scale, operand_type=constants.SHERWOOD_F32 if wide else 0)
+
     # --- parts of rows ---------------------------------------------------------------------------
     def get_range_many(self, keys: Any, first: int, count: int, *, stream: Any = None) -> Any:
         """Reads `count` numbers of each row from number `first` on. Returns (parts, found), as the client does."""

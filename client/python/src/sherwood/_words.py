@@ -25,8 +25,8 @@ def _rows(layout: Layout, given: Any, taken: _arrays.Taken) -> tuple[np.ndarray[
     return _arrays.take_values(given, layout.value_dtype, shape, "rows", taken), 0
 
 
-def add_rows(layout: Layout, keys: Any, rows: Any, scale: float, only: Optional[str]) -> _plans.Plan:
-    """The plan of add_rows, which returns None."""
+def sum_of(layout: Layout, only: Optional[str]) -> int:
+    """Returns the operation of add_rows."""
     if layout.is_integer or layout.is_cache:
         why = "this server's values are integers" if layout.is_integer else "a cache may evict the rows"
         raise Refused(f"add_rows: {why}: use add_many")
@@ -34,9 +34,14 @@ def add_rows(layout: Layout, keys: Any, rows: Any, scale: float, only: Optional[
         raise Refused(f"add_rows: {_plans.SUMS.format(layout.value_dtype)}")
     if only not in (None, "present"):
         raise ValueError(f'only is {only!r}: give "present" or None')
+    return int(getattr(lib, f"SHERWOOD_ADD_{'' if only is None else 'PRESENT_'}{layout.adds.upper()}"))
+
+
+def add_rows(layout: Layout, keys: Any, rows: Any, scale: float, only: Optional[str]) -> _plans.Plan:
+    """The plan of add_rows, which returns None."""
+    operation = sum_of(layout, only)
     taken = _keys.take(keys, layout)
     sent, kind = _rows(layout, rows, taken)
-    operation = getattr(lib, f"SHERWOOD_ADD_{'' if only is None else 'PRESENT_'}{layout.adds.upper()}")
     return _plans.Plan(operation, taken, _plans.nothing, values=sent, scale=scale, operand_type=kind)
 
 
