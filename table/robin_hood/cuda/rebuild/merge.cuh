@@ -225,7 +225,9 @@ sw_segment_match(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<B
         bool is_new = entry.m != W::empty;
         if (is_new) {
             rank = sw_segment_rank<BITS>(memory, own.old_count, entry.m);
-            is_new = rank == own.old_count || slots[rank].m != entry.m;
+            /* volatile: loads m alone. Another thread may write the value of this slot. */
+            const volatile typename W::word *m = &slots[rank].m;
+            is_new = rank == own.old_count || *m != entry.m;
             if (answers && !is_new) {
                 sw_segment_set_found<BITS>(rebuild, own.first + memory->index[i]);
             }
