@@ -10,6 +10,7 @@
  * A line per case, and a last line "N passed, N failed"; the exit status is 1 if any failed.
  */
 #include "tests/gpu/attach_clients.cuh"
+#include "tests/gpu/attach_details.cuh"
 #include "tests/gpu/attach_peers.cuh"
 
 namespace
@@ -369,6 +370,7 @@ int main(int argc, char **argv)
     } else {
         all_cases<uint32_t>(argv[1], "32", -1);
         all_cases<uint64_t>(argv[1], "64", -1);
+        details(argv[1]);
         of_peer(argv[1], false);
     }
     printf("%u passed, 0 failed\n", passed);
