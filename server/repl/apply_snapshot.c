@@ -84,7 +84,9 @@ static int check_header(struct loading *loading)
         header->block_entries !=
             sw_snapshot_block_entries(header->key_bytes, header->value_bytes, header->columns)) {
         return refuse_snapshot(apply,
-                               "does not fit this table: its keys, values or columns differ");
+                               "does not fit this table: its keys, values or columns differ: if "
+                               "TABLE SWAP gave the primary's default table another shape, swap it "
+                               "back");
     }
     if ((header->columns & SW_SNAPSHOT_TIMES) != 0 &&
         (loading->info.operations >> SW_EXPIRE & 1) == 0) {

@@ -201,10 +201,11 @@ static enum sw_places_status rename_place(struct sw_tables_view *next,
     return sw_places_rename(&next->catalog, place->number, change->other, strlen(change->other));
 }
 
-/* Refuses a SWAP of tables of different shapes, unless the client forces it. Returns 0, or -1 with
- * an error. */
+/* Refuses a SWAP of tables of different shapes, unless the client forces it. `enters`: the table
+ * that place 0 will have; NULL: the same as before. The shape of the command line may come back.
+ * Returns 0, or -1 with an error. */
 static int check_shapes(const struct sw_tables *tables, const struct sw_change *change,
-                        bool is_of_first, char *error, size_t error_bytes)
+                        const struct sw_served *enters, char *error, size_t error_bytes)
 {
     const struct sw_tables_owner *owner = &tables->owner;
     if (!change->is_forced) {
@@ -212,8 +213,10 @@ static int check_shapes(const struct sw_tables *tables, const struct sw_change *
                       "ERR the tables have different shapes (TABLE INFO): create the new one with "
                       "LIKE, or use TABLE SWAP .. FORCE");
     }
+    const bool is_another =
+        enters != NULL && !sw_config_is_of_one_shape(enters->config, &tables->started);
     const char *line =
-        is_of_first && owner->keeps_shape != NULL ? owner->keeps_shape(owner->server) : NULL;
+        is_another && owner->keeps_shape != NULL ? owner->keeps_shape(owner->server) : NULL;
     return line == NULL ? 0 : refuse(error, error_bytes, line);
 }
 
@@ -226,9 +229,9 @@ static enum sw_places_status swap(const struct sw_tables *tables, struct sw_tabl
     }
     struct sw_served **at = &next->served[one - next->catalog.places];
     struct sw_served **other_at = &next->served[other - next->catalog.places];
+    const struct sw_served *enters = one->number == 0 ? *other_at : other->number == 0 ? *at : NULL;
     if (!sw_config_is_of_one_shape((*at)->config, (*other_at)->config) &&
-        check_shapes(tables, change, one->number == 0 || other->number == 0, error, error_bytes) !=
-            0) {
+        check_shapes(tables, change, enters, error, error_bytes) != 0) {
         return SW_PLACES_NO_PLACE;
     }
     struct sw_served *served = *at;

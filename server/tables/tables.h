@@ -104,8 +104,8 @@ struct sw_tables_owner {
                   const struct sw_tables_view *next, uint64_t *sequence, char *error,
                   size_t error_bytes);
     bool logs; /* changes are records of a log; otherwise those of a start have no number */
-    /* Returns why a SWAP must not give place 0 a table of another shape: an error line; or NULL: it
-     * may. The member NULL: it may. */
+    /* Returns why a SWAP must not give place 0 a table of another shape than the command line's: an
+     * error line; or NULL: it may. The member NULL: it may. */
     const char *(*keeps_shape)(void *server);
     /* Waits until the last change is durable. Returns 0, or -1 with an error: its outcome is
      * unknown. NULL: a change is durable behind `commit`. */

@@ -446,6 +446,20 @@ def no_room():
 
 
 @case
+def another_shape_in_place_0():
+    """a replica says that the primary's default table has another shape than the command line, and follows when it is back"""
+    with Server(*SMALL) as primary, primary.replies() as ours:
+        create(ours, "wide", "value-bytes", 16)
+        equal(ours.ask("TABLE", "SWAP", "default", "wide", "FORCE"), "OK", "SWAP")
+        with replica_of(primary.port, errors="replication") as replica:
+            eventually(lambda: "gave the primary's default table another shape, swap it back" in replica.log(), "the reason is logged")
+            equal(ours.ask("TABLE", "SWAP", "default", "wide", "FORCE"), "OK", "the way back")
+            settled(primary, replica)
+            refused = ours.ask("TABLE", "SWAP", "default", "wide", "FORCE")
+            check("keeps its shape" in str(refused), refused)
+
+
+@case
 def no_cache():
     """a cache has no replicas: a server with a replica makes none, and a replica does not follow a server that has one"""
     refused = "a cache may evict any entry, so it has no replicas"
