@@ -13,7 +13,8 @@ static_assert(sizeof(struct sw_submission) == 128, "two lines");
 static_assert(sizeof(struct sw_completion) == 384, "six lines");
 static_assert((int)SW_REGION_RING == (int)SHERWOOD__REGION_KIND__REGION_RING &&
                   (int)SW_REGION_MEMFD == (int)SHERWOOD__REGION_KIND__REGION_MEMFD &&
-                  (int)SW_REGION_CUDA_IPC == (int)SHERWOOD__REGION_KIND__REGION_CUDA_IPC,
+                  (int)SW_REGION_CUDA_IPC == (int)SHERWOOD__REGION_KIND__REGION_CUDA_IPC &&
+                  (int)SW_REGION_TABLE == (int)SHERWOOD__REGION_KIND__REGION_TABLE,
               "sherwood.proto: RegionKind");
 
 bool sw_ring_entries_are_valid(uint32_t entries)

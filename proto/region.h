@@ -15,6 +15,10 @@
  * | MEMFD       | 1: memfd              | a region of host memory                                 |
  * | CUDA_IPC    | none                  | a region of the server's device: the handle of a shared |
  * |             |                       | allocation of CUDA, and an offset into it               |
+ * | TABLE       | 1: memfd; again: none | a page of host memory, in which the server stores a     |
+ * |             |                       | struct sw_region_table: the client's kernels read the   |
+ * |             |                       | default table in the memory of the GPU until RELEASE.   |
+ * |             |                       | With the same index again: the server stores it anew    |
  *
  * A memfd is of tmpfs, sealed against shrinking, and has exactly the number of bytes in the
  * request.
@@ -49,7 +53,12 @@
 #include "proto/frame.h"
 
 /* Values are those of enum RegionKind. */
-enum sw_region_kind { SW_REGION_RING = 1, SW_REGION_MEMFD = 2, SW_REGION_CUDA_IPC = 3 };
+enum sw_region_kind {
+    SW_REGION_RING = 1,
+    SW_REGION_MEMFD = 2,
+    SW_REGION_CUDA_IPC = 3,
+    SW_REGION_TABLE = 4
+};
 
 #define SW_REGION_UUID_BYTES 16
 #define SW_REGION_HANDLE_BYTES 64
@@ -57,6 +66,20 @@ enum sw_region_kind { SW_REGION_RING = 1, SW_REGION_MEMFD = 2, SW_REGION_CUDA_IP
 #define SW_REGION_PAGE 4096
 /* Indices of regions are smaller, whatever the server allows. */
 #define SW_REGIONS_MAX 1024
+
+/* A TABLE: the table of the server as table/exported_table.h describes it. The handles are those of
+ * CUDA IPC: of the page with the epoch, and of the arrays. */
+struct sw_region_table {
+    uint32_t layout;
+    uint32_t slot_bits;
+    uint64_t generation;
+    uint64_t seed;
+    uint64_t buckets, buckets_total, max_probe;
+    uint64_t stash_buckets, stash_buckets_total;
+    uint64_t bytes;
+    uint8_t page_handle[SW_REGION_HANDLE_BYTES];
+    uint8_t arrays_handle[SW_REGION_HANDLE_BYTES];
+};
 
 /* The fields of REGION and RELEASE. They are not in struct sw_request, because every frame copies
  * that. */

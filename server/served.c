@@ -81,6 +81,7 @@ static int create_table(struct sw_server *server, struct sw_served *served, char
     struct sw_table_info info;
     char reason[256] = "not enough memory";
     sw_config_table(served->config, &table);
+    table.direct = false; /* only the first table can be read directly */
     sw_table_info(server->table, &info);
     table.backend = info.backend; /* `auto` was decided at the start */
     table.sequencer = &server->sequencer;

@@ -13,6 +13,7 @@
 #include "server/observe/log.h"
 #include "server/served.h"
 #include "server/server_parts.h"
+#include "table/exported_table.h"
 
 /* Adds the counters of a loop, and the gauges whose values other modules keep. */
 static void add_loop(struct sw_loop_counters *sum, const struct sw_loop *loop)
@@ -23,6 +24,22 @@ static void add_loop(struct sw_loop_counters *sum, const struct sw_loop *loop)
     sum->paused_clients += __atomic_load_n(&loop->net.stalled_count, __ATOMIC_RELAXED);
     sum->arena_bytes += arena->pages * SW_IO_PAGE;
     sum->arena_used_bytes += __atomic_load_n(&arena->pages_used, __ATOMIC_RELAXED) * SW_IO_PAGE;
+}
+
+/* Adds what clients have counted that read the table directly. */
+static void add_direct_reads(const struct sw_server *server, struct sw_server_stats *snapshot)
+{
+    struct sw_op_counters *gets = &snapshot->stats.counters.by_class[SW_CLASS_GET];
+    uint64_t hits, misses;
+    if (server->config.direct_readers_max == 0) {
+        return;
+    }
+    sw_table_direct_counts(server->table, &hits, &misses);
+    gets->operations += hits + misses;
+    gets->hits += hits;
+    gets->misses += misses;
+    snapshot->counters.direct_hits = hits;
+    snapshot->counters.direct_misses = misses;
 }
 
 void sw_server_snapshot(void *argument, struct sw_server_stats *snapshot)
@@ -47,7 +64,8 @@ void sw_server_snapshot(void *argument, struct sw_server_stats *snapshot)
     snapshot->counters.input_memory_max_bytes = sw_input_budget_most(&server->input_budget);
     sw_region_budget_show(&server->region_budget, &snapshot->counters.region_bytes,
                           &snapshot->counters.device_region_bytes, &snapshot->counters.regions,
-                          &snapshot->counters.rings);
+                          &snapshot->counters.rings, &snapshot->counters.direct_readers);
+    add_direct_reads(server, snapshot);
     snapshot->counters.log_lines_left_out = sw_log_left_out();
     const struct sw_tracer_counts spans = sw_tracer_count(server->tracer);
     snapshot->counters.spans_exported = spans.exported;

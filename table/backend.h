@@ -10,6 +10,7 @@
 
 #include "table/batch.h"
 #include "table/configuration.h"
+#include "table/exported_table.h"
 #include "table/imported_memory.h"
 #include "table/write_path.h"
 
@@ -107,6 +108,15 @@ struct sw_importing {
                 struct sw_memory_copies **out);
     int (*copy_poll)(void *table, struct sw_memory_copies *copies);
     bool (*device)(const void *table, uint8_t uuid[16]); /* NULL: the table has no device */
+};
+
+/* Implements exported_table.h. */
+struct sw_exporting {
+    int (*describe)(void *table, bool adds, struct sw_table_export *out, char *reason,
+                    size_t reason_size);
+    void (*leave)(void *table);
+    void (*end)(void *table);
+    void (*counts)(void *table, uint64_t *hits, uint64_t *misses);
 };
 
 /* Members with this default may be left out of an initializer. C allows that silently. In C++
@@ -207,6 +217,8 @@ struct sw_backend {
      * matter.
      */
     int (*queue_join)(void *queue, uint32_t thread) SW_NONE_BY_DEFAULT;
+    /* NULL: no other process can read the table. */
+    const struct sw_exporting *exporting SW_NONE_BY_DEFAULT;
 };
 
 /* Returns whether all operations of a batch are GET or PEEK. */

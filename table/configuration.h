@@ -110,6 +110,8 @@ struct sw_table_config {
     uint32_t submitters;    /* CUDA backend: threads that submit batches; 0: unknown. While each of
                                them can have a core, a thread that waits for another one's submission
                                does not sleep */
+    bool direct; /* CUDA, Robin Hood with integers: kernels of other processes may look up keys in
+                    the table's memory (exported_table.h). Other tables ignore it */
     struct sw_table_tuning tuning;
     uint32_t hash_functions; /* cuckoo: 2 or 3; 0: 3 */
     uint32_t value_bytes;    /* cache: 4..1024; rows: 4..4096; a multiple of 4. 0: slot_bits / 16 */

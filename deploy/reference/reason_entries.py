@@ -106,6 +106,7 @@ GROUPS = (
       ("NVIDIA driver|no usable CUDA|CUDA runtime says|CUDA device cannot|no CUDA device|reach host memory|registered memory|pinning|allocation of the handle|no peer access"
        "|device memory to share",
        "Run `nvidia-smi`: check the driver, the number of the device and its free memory. `--backend cpu` serves without a GPU."),
+      ("read directly|direct reads|share the table's memory", "Send the requests to the server, or start it with `--direct-readers-max` and a table of integers on a GPU."),
       ("compute capability|no CUDA backend|no such backend", "Build with `make ARCH=all` and nvcc, or start with `--backend cpu`."),
       ("device failed|table is lost|too many batches in flight|are lost|I15:|I16:|queue of the writes|self-test|I/O loop ended|poll failed|does not round",
        "Read the lines before this one. The service manager starts the server again, with the data of `--data-dir`. If it fails again, test the hardware."),

@@ -14,6 +14,7 @@
 
 #include "server/bulk/bulk.h"
 #include "server/bulk/reply.h"
+#include "server/net/conn_login.h"
 #include "server/net/descriptors.h"
 #include "server/observe/log.h"
 #include "table/imported_memory.h"
@@ -144,7 +145,7 @@ static const char *open_ring(struct sw_bulk_shared *shared, int fd,
 static const char *check_region(const struct sw_bulk_shared *shared)
 {
     const struct sw_region_request *requested = &shared->requested;
-    uint64_t unit = requested->kind == SW_REGION_MEMFD ? SW_REGION_PAGE : 1;
+    uint64_t unit = requested->kind == SW_REGION_CUDA_IPC ? 1 : SW_REGION_PAGE;
     if (requested->index >= shared->regions_max) {
         return "the index of the region must be below regions-max: use a lower one, or raise "
                "--regions-max";
@@ -216,6 +217,43 @@ static const char *check_device(const struct sw_bulk_shared *shared)
                  "(--device-region-users own)";
 }
 
+#define READER_OBSTACLES                                                          \
+    ((unsigned)(SW_OBSTACLE_LOADING | SW_OBSTACLE_DOWN | SW_OBSTACLE_LACKS_DATA | \
+                SW_OBSTACLE_REPLICA | SW_OBSTACLE_ALL_PAUSED))
+
+/* Returns NULL, or why only the server itself may read the table for this connection. */
+static const char *check_reader(const struct sw_bulk_shared *shared,
+                                const struct sw_bulk_frame *frame)
+{
+    const struct sw_conn *conn = shared->conn;
+    if (shared->requested.kind != SW_REGION_TABLE) {
+        return NULL;
+    }
+    if (conn->net->config->direct_readers_max == 0) {
+        return "direct reads are disabled: start the server with --direct-readers-max above 0";
+    }
+    if (shared->requested.bytes != SW_REGION_PAGE) {
+        return "the page for a TABLE has another size: use 4096 bytes";
+    }
+    if (!is_own(conn)) {
+        return "only processes of the server's own user and of root may read the table directly: "
+               "send "
+               "the requests to the server";
+    }
+    if (!sw_conn_is_free(conn)) {
+        return "the rights of this user need the server: use a user who may run every command on "
+               "every key";
+    }
+    if (sw_obstacles_met(frame->bulk->first, READER_OBSTACLES) != 0) {
+        return "the server loads its data, is a replica or is paused: try again";
+    }
+    return frame->request.table == 0 && frame->table->batches == frame->bulk->first
+               ? NULL
+               : "only the table that the server began with can be read directly, in place 0: send "
+                 "the "
+                 "requests to the server";
+}
+
 /* Begins to register a region. Returns NULL, or why not. Takes the descriptor. */
 static const char *open_region(struct sw_bulk_shared *shared, struct sw_bulk_frame *frame, int fd,
                                char reason[SW_FRAME_TEXT_BYTES_MAX])
@@ -225,17 +263,66 @@ static const char *open_region(struct sw_bulk_shared *shared, struct sw_bulk_fra
     if (why == NULL) {
         why = check_device(shared);
     }
+    if (why == NULL) {
+        why = check_reader(shared, frame);
+    }
     if (why != NULL) {
         if (fd >= 0) {
             close(fd);
         }
         return why;
     }
+    struct sw_region_budget *budget = bulk->owner.region_budget;
+    const bool reads = shared->requested.kind == SW_REGION_TABLE;
+    if (reads && !sw_region_take_reader(budget, bulk->net->config->direct_readers_max)) {
+        close(fd);
+        return "direct-readers-max clients read the table directly: raise --direct-readers-max, or "
+               "close one of them";
+    }
     struct sw_region *region =
-        sw_region_register(bulk->net->uv, bulk->first->table, bulk->owner.region_budget,
-                           &shared->requested, fd, on_registered, shared, reason);
+        sw_region_register(bulk->net->uv, bulk->first->table, budget, &shared->requested, fd,
+                           on_registered, shared, reason);
+    if (region == NULL && reads) {
+        sw_region_put_reader(budget);
+    }
     shared->pending = region != NULL ? frame : NULL;
     return region != NULL ? NULL : reason;
+}
+
+static void on_renewed(struct sw_region *region)
+{
+    struct sw_bulk_shared *shared = region->user;
+    struct sw_bulk_frame *frame = shared->pending;
+    shared->pending = NULL;
+    if (region->failed) {
+        refuse_region(frame, region->reason);
+    } else {
+        reply_ok(frame);
+    }
+}
+
+/* Returns the region of the kind TABLE that the request names; NULL: there is none yet. */
+static struct sw_region *reader_of(const struct sw_bulk_shared *shared)
+{
+    const struct sw_region_request *requested = &shared->requested;
+    struct sw_region *region =
+        requested->kind == SW_REGION_TABLE && requested->index < shared->regions_max
+            ? shared->regions[requested->index]
+            : NULL;
+    return region != NULL && region->requested.kind == SW_REGION_TABLE ? region : NULL;
+}
+
+/* Describes the table again to a reader. Replies now, or later. */
+static void renew_reader(struct sw_bulk_shared *shared, struct sw_bulk_frame *frame,
+                         struct sw_region *region)
+{
+    const char *why = check_reader(shared, frame);
+    if (why != NULL) {
+        refuse_region(frame, why);
+        return;
+    }
+    shared->pending = frame;
+    sw_region_renew(region, on_renewed, shared);
 }
 
 /* Returns NULL, or why the request cannot be carried out at all. */
@@ -255,9 +342,14 @@ void sw_bulk_register(struct sw_bulk_frame *frame)
     char reason[SW_FRAME_TEXT_BYTES_MAX];
     const char *why = check_request(shared);
     int fd = why == NULL ? sw_descriptors_take(&frame->conn->transport) : -1;
+    if (why == NULL && fd < 0 && reader_of(shared) != NULL) {
+        renew_reader(shared, frame, reader_of(shared));
+        return;
+    }
     if (why == NULL) {
         uint32_t kind = shared->requested.kind;
-        bool needs_fd = kind == SW_REGION_RING || kind == SW_REGION_MEMFD;
+        bool needs_fd =
+            kind == SW_REGION_RING || kind == SW_REGION_MEMFD || kind == SW_REGION_TABLE;
         if (!needs_fd && kind != SW_REGION_CUDA_IPC) {
             why = "unknown kind of region";
         } else if (needs_fd != (fd >= 0)) {

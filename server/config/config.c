@@ -284,6 +284,7 @@ int sw_config_check(const struct sw_config *config, bool activated, char *error,
                    check_ha(config, error, error_bytes) != 0 ||
                    check_replication(config, error, error_bytes) != 0 ||
                    check_databases(config, error, error_bytes) != 0 ||
+                   sw_config_check_direct_reads(config, error, error_bytes) != 0 ||
                    check_traces(config, error, error_bytes) != 0 ||
                    sw_config_check_limits(config, error, error_bytes) != 0
                ? -1

@@ -196,6 +196,7 @@ struct sw_config {
     uint32_t regions_max;              /* of a connection, 64 */
     uint64_t region_bytes_max;         /* of all connections, in host memory, 16 GiB */
     uint64_t device_region_bytes_max;  /* in memory of the GPU, 16 GiB */
+    uint32_t direct_readers_max;       /* 0: no client reads the table itself */
     uint32_t device_region_users;      /* SW_DEVICE_REGIONS_OWN or .._ANY */
     uint32_t request_timeout_ms;       /* from a request's first byte to its last, 30000; 0: none */
     uint32_t tls_handshake_timeout_ms; /* from the connection to the end of the handshake, 10000 */

@@ -106,6 +106,7 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
     table->stash_slots = config->stash;
     table->threads = config->threads;
     table->device = (int)config->device;
+    table->direct = config->direct_readers_max > 0;
     table->submitters = config->loops; /* sw_loops_choose has replaced 0 */
     if (table->engine == SW_ENGINE_CUCKOO) {
         table->hash_functions = config->hash_functions;

@@ -235,3 +235,25 @@ int sw_config_check_limits(const struct sw_config *config, char *error, size_t e
                ? -1
                : 0;
 }
+
+/* Direct reads see neither the log nor the role of the server. */
+int sw_config_check_direct_reads(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    const bool integers =
+        !sw_config_has_rows(config) && sw_config_stored_bytes(config) == config->key_bits / 8;
+    const char *other = config->ha[0] != '\0'          ? "ha"
+                        : config->replicaof[0] != '\0' ? "replicaof"
+                        : sw_config_in_cluster(config) ? "cluster-config"
+                        : config->read_durable != 0    ? "read-durable"
+                        : config->ids > 0              ? "ids"
+                        : !integers                    ? "value-type"
+                                                       : NULL;
+    if (config->direct_readers_max > 0 && other != NULL) {
+        snprintf(error, error_bytes,
+                 "direct-readers-max is %u and %s is set: clients that read the table themselves "
+                 "need integer values on one server; leave direct-readers-max out",
+                 config->direct_readers_max, other);
+        return -1;
+    }
+    return 0;
+}

@@ -368,6 +368,12 @@ SW_OPTION(device_region_users, "device-region-users", "limits", SW_ANY, SW_CHOIC
           "server's user and of root. any: that of every client of the Unix socket. Trust these "
           "clients like the server itself: a forged handle that claims more memory than exists "
           "crashes it.")
+SW_OPTION(
+    direct_readers_max, "direct-readers-max", "limits", SW_ROBIN_HOOD, SW_NUMBER(0, 1024), "0", "N",
+    "Limit the clients that read the default table by kernels of their own (libsherwood-cuda, "
+    "direct reads). 0: none. Clients run as the server's user or as root, and the table has "
+    "integer values. Each write then launches two more kernels while there are such clients, "
+    "and growth waits for the GPU. Not with ha, replicaof, a cluster or read-durable.")
 SW_LIVE_OPTION(request_timeout_ms, "request-timeout-ms", "limits", SW_ANY, SW_NUMBER(0, SW_DAY_MS),
                "30000", "MS",
                "Close a connection if a request takes longer than this from its first byte to its "

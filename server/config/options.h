@@ -129,6 +129,8 @@ int sw_config_check_table(const struct sw_config *config, char *error, size_t er
 
 /* The part of sw_config_check about the limits that have to hold a batch or a reply (limits.c). */
 int sw_config_check_limits(const struct sw_config *config, char *error, size_t error_bytes);
+/* The part about direct-readers-max (limits.c). */
+int sw_config_check_direct_reads(const struct sw_config *config, char *error, size_t error_bytes);
 
 /* The part of sw_config_check about a cluster (cluster.c). */
 int sw_config_check_cluster(const struct sw_config *config, char *error, size_t error_bytes);

@@ -39,6 +39,8 @@
       "key ranges or strings, or because the backend reads them twice.")                           \
     X(ring_errors, "Connections closed because the counters of their ring were wrong.")            \
     X(region_refusals, "Regions and rings refused because of a limit or unsuitable memory.")       \
+    X(direct_hits, "Keys that direct reads of clients found. The hits of GET contain them.")       \
+    X(direct_misses, "Keys that direct reads did not find. The misses of GET contain them.")       \
     X(small_page_regions,                                                                          \
       "Regions in GPU memory whose allocation is above 2 MiB and not a multiple of 2 MiB: random " \
       "reads of them may be slow.")                                                                \
@@ -117,6 +119,8 @@
     X(watched_keys, "Keys that connections watch; watched-keys-max limits them.")                  \
     X(rings, "Connections with a ring; rings-max limits them.")                                    \
     X(regions, "Registered regions.")                                                              \
+    X(direct_readers,                                                                              \
+      "Clients whose kernels read the table directly; direct-readers-max limits them.")            \
     X(device_region_bytes, "Bytes of regions in GPU memory; device-region-bytes-max limits them.") \
     X(region_bytes, "Bytes of all other regions; region-bytes-max limits them.")                   \
     X(arena_bytes, "I/O memory of all loops.")                                                     \

@@ -16,6 +16,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "table/exported_table.h"
 #include "table/status.h"
 
 /* --- memfds ----------------------------------------------------------------------------------- */
@@ -68,6 +69,11 @@ uint8_t *sw_region_map(int fd, uint64_t bytes, char reason[SW_FRAME_TEXT_BYTES_M
 
 /* --- on a worker ------------------------------------------------------------------------------ */
 
+static bool is_of_table(const struct sw_region_request *requested)
+{
+    return requested->kind == SW_REGION_TABLE;
+}
+
 static void unmap(struct sw_region *region)
 {
     if (region->mapping != NULL) {
@@ -76,33 +82,68 @@ static void unmap(struct sw_region *region)
     }
 }
 
-static void register_region(uv_work_t *work)
+static_assert(sizeof(struct sw_region_table) == sizeof(struct sw_table_export) &&
+                  offsetof(struct sw_region_table, arrays_handle) ==
+                      offsetof(struct sw_table_export, arrays_handle),
+              "a client gets what the table describes");
+
+/* Stores where the table lies in the client's page. Returns whether it did. */
+static bool export_table(struct sw_region *region, bool adds)
 {
-    struct sw_region *region = work->data;
+    struct sw_table_export described;
+    const bool done = sw_table_export(region->table, adds, &described, region->reason,
+                                      sizeof(region->reason)) == SW_OK;
+    if (done) {
+        memcpy(region->mapping, &described, sizeof(described));
+    }
+    return done;
+}
+
+static bool import(struct sw_region *region)
+{
     struct sw_memory_source source = {.kind = SW_MEMORY_CUDA_IPC,
                                       .bytes = region->requested.bytes,
                                       .offset = region->requested.offset};
     memcpy(source.device_uuid, region->requested.device_uuid, sizeof(source.device_uuid));
     memcpy(source.handle, region->requested.handle, sizeof(source.handle));
-    if (region->requested.kind == SW_REGION_MEMFD) {
-        region->mapping = sw_region_map(region->fd, region->requested.bytes, region->reason);
+    if (region->mapping != NULL) {
         source.kind = SW_MEMORY_HOST;
         source.host = region->mapping;
     }
-    region->failed = region->requested.kind == SW_REGION_MEMFD && region->mapping == NULL;
+    return sw_memory_import(region->table, &source, &region->memory, region->reason,
+                            sizeof(region->reason)) == SW_OK;
+}
+
+static void register_region(uv_work_t *work)
+{
+    struct sw_region *region = work->data;
+    if (region->fd >= 0) {
+        region->mapping = sw_region_map(region->fd, region->requested.bytes, region->reason);
+    }
+    region->failed = region->fd >= 0 && region->mapping == NULL;
     if (!region->failed) {
-        region->failed = sw_memory_import(region->table, &source, &region->memory, region->reason,
-                                          sizeof(region->reason)) != SW_OK;
+        region->failed =
+            is_of_table(&region->requested) ? !export_table(region, true) : !import(region);
     }
     if (region->failed) {
         unmap(region);
     }
 }
 
+static void renew_region(uv_work_t *work)
+{
+    struct sw_region *region = work->data;
+    region->failed = !export_table(region, false);
+}
+
 static void release_region(uv_work_t *work)
 {
     struct sw_region *region = work->data;
-    sw_memory_release(region->table, &region->memory);
+    if (is_of_table(&region->requested)) {
+        sw_table_unexport(region->table);
+    } else {
+        sw_memory_release(region->table, &region->memory);
+    }
     unmap(region);
 }
 
@@ -163,6 +204,16 @@ void sw_region_put_ring(struct sw_region_budget *budget)
     __atomic_fetch_sub(&budget->rings, 1, __ATOMIC_RELAXED);
 }
 
+bool sw_region_take_reader(struct sw_region_budget *budget, uint64_t most)
+{
+    return charge(&budget->readers, 1, most);
+}
+
+void sw_region_put_reader(struct sw_region_budget *budget)
+{
+    __atomic_fetch_sub(&budget->readers, 1, __ATOMIC_RELAXED);
+}
+
 void sw_region_free(struct sw_region *region)
 {
     assert(region->mapping == NULL && region->users == 0);
@@ -170,6 +221,9 @@ void sw_region_free(struct sw_region *region)
         close(region->fd);
     }
     discharge_region(region->budget, &region->requested);
+    if (is_of_table(&region->requested)) {
+        sw_region_put_reader(region->budget);
+    }
     __atomic_fetch_sub(&region->budget->regions, 1, __ATOMIC_RELAXED);
     free(region);
 }
@@ -238,6 +292,15 @@ static void begin_release(struct sw_region *region)
     uv_queue_work(region->uv, &region->work, release_region, on_released);
 }
 
+static void on_renewed(uv_work_t *work, int status)
+{
+    struct sw_region *region = work->data;
+    assert(status == 0);
+    (void)status;
+    region->done(region);
+    sw_region_unuse(region);
+}
+
 void sw_region_unuse(struct sw_region *region)
 {
     assert(region->users > 0);
@@ -256,6 +319,15 @@ void sw_region_release(struct sw_region *region, void (*done)(struct sw_region *
     if (region->users == 0) {
         begin_release(region);
     }
+}
+
+void sw_region_renew(struct sw_region *region, void (*done)(struct sw_region *region), void *user)
+{
+    assert(region->ready && !region->leaving && is_of_table(&region->requested));
+    region->users++;
+    region->done = done;
+    region->user = user;
+    uv_queue_work(region->uv, &region->work, renew_region, on_renewed);
 }
 
 bool sw_region_has_small_pages(const struct sw_region *region)

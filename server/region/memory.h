@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * memory.h - regions: memory of a client that the server maps and the table imports.
+ * memory.h - regions: memory of a client that the server maps and the table imports. A region of
+ * the kind TABLE is one client that reads the table's own memory.
  *
  * Mapping, and pinning for a device, may take long, so a worker of libuv does both, and undoes
  * them. A region is released when no batch uses it. Threads: the loop's. The budget is the
@@ -21,29 +22,36 @@ struct sw_region_budget {
     uint64_t bytes_max;        /* region-bytes-max */
     uint64_t device_bytes_max; /* device-region-bytes-max */
     uint64_t rings_max;
-    uint64_t bytes, device_bytes, regions, rings; /* atomics: in use */
+    uint64_t bytes, device_bytes, regions, rings, readers; /* atomics: in use */
     bool warned; /* atomic: the log has a line about small pages (sw_region_has_small_pages) */
 };
 
 static inline void sw_region_budget_init(struct sw_region_budget *budget, uint64_t bytes_max,
                                          uint64_t device_bytes_max, uint64_t rings_max)
 {
-    *budget = (struct sw_region_budget){bytes_max, device_bytes_max, rings_max, 0, 0, 0, 0, false};
+    *budget = (struct sw_region_budget){
+        .bytes_max = bytes_max, .device_bytes_max = device_bytes_max, .rings_max = rings_max};
 }
 
 /* Reads what is in use. Threads: any. */
 static inline void sw_region_budget_show(const struct sw_region_budget *budget, uint64_t *bytes,
-                                         uint64_t *device_bytes, uint64_t *regions, uint64_t *rings)
+                                         uint64_t *device_bytes, uint64_t *regions, uint64_t *rings,
+                                         uint64_t *readers)
 {
     *bytes = __atomic_load_n(&budget->bytes, __ATOMIC_RELAXED);
     *device_bytes = __atomic_load_n(&budget->device_bytes, __ATOMIC_RELAXED);
     *regions = __atomic_load_n(&budget->regions, __ATOMIC_RELAXED);
     *rings = __atomic_load_n(&budget->rings, __ATOMIC_RELAXED);
+    *readers = __atomic_load_n(&budget->readers, __ATOMIC_RELAXED);
 }
 /* Count a ring as in use, or end that. sw_region_take_ring returns false if rings-max rings are in
  * use. */
 bool sw_region_take_ring(struct sw_region_budget *budget);
 void sw_region_put_ring(struct sw_region_budget *budget);
+/* Do the same for a client that reads the table directly. There may be `most` such clients. When
+ * the region of its TABLE is freed, the client is no longer counted. */
+bool sw_region_take_reader(struct sw_region_budget *budget, uint64_t most);
+void sw_region_put_reader(struct sw_region_budget *budget);
 
 struct sw_region {
     uv_loop_t *uv; /* borrowed, like the next two */
@@ -51,7 +59,7 @@ struct sw_region {
     struct sw_region_budget *budget;
     struct sw_region_request requested;
     struct sw_memory memory;
-    uint8_t *mapping; /* NULL: a region of GPU memory */
+    uint8_t *mapping; /* of the descriptor; NULL: a region of GPU memory */
     uint64_t users;   /* batches that point into it */
     bool ready;       /* may be used */
     bool leaving;     /* may not be used any more */
@@ -74,6 +82,10 @@ struct sw_region *sw_region_register(uv_loop_t *uv, struct sw_table *table,
                                      const struct sw_region_request *requested, int fd,
                                      void (*done)(struct sw_region *region), void *user,
                                      char reason[SW_FRAME_TEXT_BYTES_MAX]);
+/* Describes the table again in the page of a region of the kind TABLE. Calls `done` later, on the
+ * loop; region->failed: with a sentence in region->reason. No other call on the region until then.
+ */
+void sw_region_renew(struct sw_region *region, void (*done)(struct sw_region *region), void *user);
 /* Returns whether the driver may give the GPU small pages for a region of GPU memory, because the
  * size of the allocation is above SW_REGION_DEVICE_PAGE and not a multiple of it. Random reads of
  * such memory by another process were 250 times slower on an H200 (driver 580). */

@@ -14,6 +14,7 @@
 #include "server/repl/login.h"
 #include "server/repl/terms.h"
 #include "table/configuration.h"
+#include "table/exported_table.h"
 #include "table/sequencer.h"
 #include "table/table.h"
 
@@ -201,6 +202,9 @@ int sw_repl_follow(struct sw_repl *repl, const char *primary, char reason[SW_REP
         status = sw_replica_follow(repl->replica, primary, reason, SW_REPL_REASON_BYTES);
     }
     pthread_mutex_unlock(&repl->role.lock);
+    if (status == 0) {
+        sw_table_end_exports(repl->table); /* a replica that loads has a part of the entries */
+    }
     return status;
 }
 

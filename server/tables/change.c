@@ -8,6 +8,7 @@
 
 #include "server/config/table_options.h"
 #include "server/tables/tables_parts.h"
+#include "table/exported_table.h"
 
 /* Returns whether every loop has adopted this view and, if `settled`, uses no other table. The
  * caller has locked `lock`. */
@@ -347,6 +348,14 @@ static enum sw_places_status rearrange(struct sw_tables *tables, struct sw_table
     }
 }
 
+/* Clients that read a table directly do not notice a SWAP. */
+static void end_exports(const struct sw_tables_view *view)
+{
+    for (uint32_t i = 0; i < view->catalog.count; i++) {
+        sw_table_end_exports(view->served[i]->table);
+    }
+}
+
 static int carry_out(struct sw_tables *tables, struct sw_change *change, char *error,
                      size_t error_bytes)
 {
@@ -381,6 +390,9 @@ static int carry_out(struct sw_tables *tables, struct sw_change *change, char *e
     sw_tables_publish(tables, next, dropped);
     pthread_mutex_unlock(&tables->held);
     sw_tables_wait_for_loops(tables, dropped);
+    if (change->kind == SW_CHANGE_SWAP) {
+        end_exports(next);
+    }
     rename_rights(tables, from, NULL);
     pthread_mutex_lock(&tables->held);
     const int result = is_late ? commit(tables, change, before, next, error, error_bytes) : 0;

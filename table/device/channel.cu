@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "table/device/direct.cuh"
 #include "table/device/launcher.cuh"
 #include "table/device/reader.cuh"
 #include "table/host/brief_lock.h"
@@ -31,6 +32,12 @@ static cudaError_t wait_for_stream(struct sw_cuda_channel *channel, cudaStream_t
     return error == cudaSuccess ? cudaStreamWaitEvent(channel->stream, event, 0) : error;
 }
 
+/* Marks the begin or the end of a write for direct reads. */
+static cudaError_t mark(struct sw_cuda_channel *channel, bool begins)
+{
+    return channel->owner->direct == NULL ? cudaSuccess : sw_cuda_direct_mark(channel, begins);
+}
+
 /* Later write batches wait for this one, so they need not wait for these reads again. */
 cudaError_t sw_cuda_wait_for_reads(struct sw_cuda_channel *channel)
 {
@@ -46,13 +53,15 @@ cudaError_t sw_cuda_wait_for_reads(struct sw_cuda_channel *channel)
         other->reads_pending = false;
         other->shared_reads_pending = false;
     }
-    return error;
+    return error == cudaSuccess ? mark(channel, true) : error;
 }
 
 cudaError_t sw_cuda_write_submitted(struct sw_cuda_channel *channel)
 {
+    const cudaError_t error = mark(channel, false);
     channel->writes_seen = ++channel->owner->writes;
-    return cudaEventRecord(channel->owner->write_done, channel->stream);
+    return error == cudaSuccess ? cudaEventRecord(channel->owner->write_done, channel->stream)
+                                : error;
 }
 
 bool sw_cuda_writes_are_done(struct sw_cuda_channel *channel)

@@ -42,6 +42,7 @@
 #define SW_CUDA_IDLE_POLLS 65536
 
 struct sw_cuda_channel;
+struct sw_cuda_direct;   /* direct.cuh */
 struct sw_cuda_lane;     /* launcher.cuh */
 struct sw_cuda_launcher; /* launcher.cuh */
 struct sw_cuda_reader;   /* reader.cuh */
@@ -58,6 +59,7 @@ struct sw_cuda_channel_owner {
     struct sw_cuda_channel *channels; /* under `order` */
     cudaEvent_t write_done;           /* recorded after the last write batch submitted */
     uint64_t writes;                  /* write batches submitted */
+    struct sw_cuda_direct *direct;    /* under `order`; NULL: no direct reads */
     int lost;                         /* atomic; 1: a CUDA call failed, and the table is unusable */
     char bus_id[SW_CUDA_BUS_ID_BYTES]; /* PCI address of the device; empty: unknown */
 };

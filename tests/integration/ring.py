@@ -18,7 +18,7 @@ import wire
 from harness import SLOWER, Server, eventually
 
 ATTACH, REGION, RELEASE, BELL = 42, 43, 44, 45
-RING, MEMFD, CUDA_IPC = 1, 2, 3
+RING, MEMFD, CUDA_IPC, TABLE = 1, 2, 3, 4
 F_ADD_SEALS = 1033
 SEAL_SEAL, SEAL_SHRINK, SEAL_GROW, SEAL_WRITE = 1, 2, 4, 8
 NONE = (1 << 64) - 1

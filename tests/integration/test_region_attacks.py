@@ -48,6 +48,7 @@ def refused_memory():
             ("an index too large", ring.memfd(MIB), {"index": 1 << 31}, "below regions-max"),
             ("no such kind", ring.memfd(MIB), {"kind": 9}, "unknown kind of region"),
             ("a descriptor of no use", ring.memfd(MIB), {"kind": ring.CUDA_IPC}, "a region in GPU memory has none"),
+            ("a table", ring.memfd(4096), {"kind": ring.TABLE, "bytes": 4096}, "direct reads are disabled"),
             ("more than the limit", ring.memfd(4096), {"bytes": 1 << 50}, "region-bytes-max"),
         )
         before = gauges(server)
@@ -65,6 +66,11 @@ def refused_memory():
                                           handle=bytes(64), device_uuid=bytes(16)))
         check(reply.status == wire.BAD_REQUEST and reply.message, "CUDA memory on a CPU")
         equal(own.run(wire.PING).status, wire.OK, "the ring goes on")
+    with serving("--direct-readers-max", "1") as server, Ring(server) as own:
+        for size, words in ((8192, "use 4096 bytes"), (4096, "cannot be read directly"), (4096, "cannot be read directly")):
+            reply = own.register(index=5, size=size, fd=ring.memfd(size), kind=ring.TABLE, bytes=size)
+            check(words in reply.message, reply.message)
+        equal(server.metrics()["sherwood_direct_readers"], 0)
     with serving() as server, server.connect() as connection:
         reply = wire.call(connection, ring.ATTACH)
         check("by Unix socket" in reply.message, reply.message)

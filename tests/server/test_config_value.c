@@ -165,3 +165,31 @@ Test(config_value, endpoint_of_spans)
         cr_expect(rows[i].error == NULL || strstr(error, rows[i].error) != NULL, "%s", error);
     }
 }
+
+Test(config_value, direct_reads)
+{
+    static const struct {
+        const char *option, *value, *error; /* NULL: valid */
+    } rows[] = {
+        {"key-bits", "32", NULL},
+        {"replicaof", "host 1", "direct-readers-max is 3 and replicaof is set"},
+        {"ha", "etcd://h/shard", "direct-readers-max is 3 and ha is set"},
+        {"cluster-config", "file", "direct-readers-max is 3 and cluster-config is set"},
+        {"ids", "1000", "direct-readers-max is 3 and ids is set"},
+        {"value-bytes", "64", "direct-readers-max is 3 and value-type is set"},
+        {"value-type", "none", "direct-readers-max is 3 and value-type is set"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct sw_config config;
+        char error[SW_CONFIG_ERROR_BYTES] = "";
+        sw_config_init(&config);
+        cr_assert_eq(sw_option_set(sw_option_find(rows[i].option), rows[i].value, &config, error,
+                                   sizeof(error)),
+                     0, "%s", error);
+        sw_config_fit(&config);
+        config.direct_readers_max = 3;
+        cr_expect_eq(sw_config_check_direct_reads(&config, error, sizeof(error)),
+                     rows[i].error == NULL ? 0 : -1, "%s: %s", rows[i].option, error);
+        cr_expect(rows[i].error == NULL || strstr(error, rows[i].error) != NULL, "%s", error);
+    }
+}

@@ -3,6 +3,7 @@
  * cuda_backend.cu - the CUDA backend: a table's device memory, and the members of sw_backend.
  */
 #include "table/config.h"
+#include "table/device/direct.cuh"
 #include "table/device/shell.cuh"
 #include "table/host/memory.h"
 #include "table/robin_hood/cuda/times/expiry.cuh"
@@ -86,10 +87,17 @@ template <int BITS> static cudaError_t open_ids(struct sw_cuda_table *table)
     return error == cudaSuccess ? sw_cuda_ids_load<BITS>() : error;
 }
 
+/* Direct reads need the state: it then lies in their page. */
 static cudaError_t allocate_state(struct sw_cuda_table *table)
 {
+    const bool direct = sw_cuda_may_export(&table->config);
     table->scratch_bytes = sizeof(*table->state) + sizeof(*table->control);
-    cudaError_t error = cudaMalloc((void **)&table->state, sizeof(*table->state));
+    cudaError_t error = direct ? sw_cuda_direct_open(table)
+                               : cudaMalloc((void **)&table->state, sizeof(*table->state));
+    if (error == cudaSuccess && direct) {
+        table->state = &table->direct->page->state;
+        table->scratch_bytes += sw_cuda_export_bytes(sizeof(*table->direct->page));
+    }
     if (error == cudaSuccess) {
         error = cudaMalloc((void **)&table->control, sizeof(*table->control));
     }
@@ -133,7 +141,7 @@ static cudaError_t allocate_all(struct sw_cuda_table *table, const struct sw_geo
     }
     if (error == cudaSuccess) {
         error = sw_cuda_arrays_open(&table->arrays, geometry, BITS, table->has_hints, true,
-                                    table->pool, cudaStreamPerThread);
+                                    table->direct != NULL, table->pool, cudaStreamPerThread);
     }
     if (error == cudaSuccess) {
         device->multiprocessors = multiprocessors_of(table->device);
@@ -145,6 +153,9 @@ static cudaError_t allocate_all(struct sw_cuda_table *table, const struct sw_geo
     sw_cuda_arrays_use<BITS>(&table->arrays, device);
     device->table.state = table->state;
     device->table.seed = config->seed;
+    if (table->direct != NULL) {
+        table->direct->no_jumps = &device->table.main.no_jumps;
+    }
     device->control = table->control;
     device->block_size = config->tuning.block_size;
     device->arch = compute_capability(table->device);
@@ -166,6 +177,10 @@ static void cuda_close(void *context)
     struct sw_cuda_table *table = (struct sw_cuda_table *)context;
     (void)cudaSetDevice(table->device);
     sw_cuda_expiry_close(table);
+    if (table->direct != NULL) {
+        table->state = NULL; /* goes with its page */
+        sw_cuda_direct_close(table);
+    }
     if (table->pool != NULL) {
         sw_cuda_arrays_close(&table->arrays, table->pool, cudaStreamPerThread);
         (void)cudaStreamSynchronize(cudaStreamPerThread);
@@ -432,6 +447,7 @@ template <uint64_t OPERATIONS, bool LEAVES_OVER> static const struct sw_backend 
         must_wait,
         sw_cuda_tidy,
         sw_cuda_queue_join,
+        &sw_cuda_exporting,
     };
     return &backend;
 }

@@ -130,6 +130,11 @@ static inline struct sw_cuda_device<BITS> *sw_cuda_device_of(struct sw_cuda_tabl
 SW_WIDTHS(DEVICE_OF)
 #undef DEVICE_OF
 
+/* Returns whether other processes may map a table of this configuration. */
+bool sw_cuda_may_export(const struct sw_table_config *config);
+/* Implements exported_table.h (look_up/export.cu). */
+extern const struct sw_exporting sw_cuda_exporting;
+
 /* Frees the memory of a queue except its channel and tallies. */
 void sw_cuda_queue_free(struct sw_cuda_queue *queue);
 

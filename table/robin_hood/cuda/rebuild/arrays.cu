@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "table/device/cutter.cuh"
+#include "table/device/direct.cuh"
 #include "table/robin_hood/cuda/rebuild/rebuild.cuh"
 
 static size_t cut_all(struct sw_cuda_arrays *arrays, char *base, size_t slot_bytes, bool with_hints)
@@ -36,22 +37,36 @@ uint64_t sw_cuda_arrays_bytes(const struct sw_geometry *geometry, uint32_t slot_
     return cut_all(&arrays, NULL, slot_bits / 8, with_hints);
 }
 
+static cudaError_t allocate(struct sw_cuda_arrays *arrays, struct sw_cuda_pool *pool,
+                            cudaStream_t stream)
+{
+    if (arrays->exported) {
+        arrays->bytes = sw_cuda_export_bytes(arrays->bytes);
+        return cudaMalloc(&arrays->memory, arrays->bytes);
+    }
+    const cudaError_t error =
+        cudaMallocFromPoolAsync(&arrays->memory, arrays->bytes, pool->memory, stream);
+    if (error == cudaSuccess) {
+        sw_cuda_pool_use(pool, arrays->bytes);
+    }
+    return error;
+}
+
 cudaError_t sw_cuda_arrays_open(struct sw_cuda_arrays *arrays, const struct sw_geometry *geometry,
-                                uint32_t slot_bits, bool with_hints, bool all,
+                                uint32_t slot_bits, bool with_hints, bool all, bool exported,
                                 struct sw_cuda_pool *pool, cudaStream_t stream)
 {
     const size_t slot_bytes = slot_bits / 8;
     const size_t bucket_bytes = SW_BUCKET_SLOTS * slot_bytes;
     memset(arrays, 0, sizeof(*arrays));
     arrays->geometry = *geometry;
+    arrays->exported = exported;
     arrays->bytes = cut_all(arrays, NULL, slot_bytes, with_hints);
-    cudaError_t error =
-        cudaMallocFromPoolAsync(&arrays->memory, arrays->bytes, pool->memory, stream);
+    cudaError_t error = allocate(arrays, pool, stream);
     if (error != cudaSuccess) {
         memset(arrays, 0, sizeof(*arrays));
         return error;
     }
-    sw_cuda_pool_use(pool, arrays->bytes);
     cut_all(arrays, (char *)arrays->memory, slot_bytes, with_hints);
     size_t written = all ? 0 : geometry->buckets * bucket_bytes;
     error = cudaMemsetAsync((char *)arrays->slots + written, 0xFF,
@@ -74,7 +89,9 @@ cudaError_t sw_cuda_arrays_open(struct sw_cuda_arrays *arrays, const struct sw_g
 void sw_cuda_arrays_close(struct sw_cuda_arrays *arrays, struct sw_cuda_pool *pool,
                           cudaStream_t stream)
 {
-    if (arrays->memory != NULL) {
+    if (arrays->memory != NULL && arrays->exported) {
+        (void)cudaFree(arrays->memory);
+    } else if (arrays->memory != NULL) {
         sw_cuda_pool_use(pool, 0 - (uint64_t)arrays->bytes);
         (void)cudaFreeAsync(arrays->memory, stream);
     }

@@ -14,6 +14,7 @@
  * cleared or filled. A second queue that must grow waits for the first, and then finds the table
  * large enough. It never competes for the same memory.
  */
+#include "table/device/direct.cuh"
 #include "table/host/parts.h"
 #include "table/robin_hood/cuda/host.cuh"
 #include "table/robin_hood/cuda/rebuild/rebuild.cuh"
@@ -65,7 +66,7 @@ static bool try_arrays(const struct sw_cuda_queue *queue, const struct sw_geomet
 {
     const struct sw_cuda_table *table = queue->table;
     if (sw_cuda_arrays_open(arrays, geometry, table->slot_bits, table->has_hints, false,
-                            table->pool, queue->stream) != cudaSuccess) {
+                            table->direct != NULL, table->pool, queue->stream) != cudaSuccess) {
         (void)cudaGetLastError(); /* clears the error: later launches must not report it */
         return false;
     }
@@ -136,6 +137,7 @@ static cudaError_t move(struct sw_cuda_queue *queue, struct sw_cuda_arrays *arra
         return error;
     }
     table->arrays = *arrays;
+    sw_cuda_direct_renew(table);
     sw_cuda_arrays_use<BITS>(arrays, device);
     error = sw_cuda_launch_merge<BITS>(device, batch->op == SW_DELETE ? &none : batch, &old_table,
                                        queue->stream);
@@ -180,6 +182,7 @@ static void use_arrays(struct sw_cuda_table *table, const struct sw_cuda_arrays 
 static void use(struct sw_cuda_table *table, const struct sw_cuda_arrays *arrays)
 {
     table->arrays = *arrays;
+    sw_cuda_direct_renew(table);
     SW_BY_BITS(table->slot_bits, use_arrays, table, arrays);
 }
 
@@ -282,7 +285,7 @@ static void expect_growth(struct sw_cuda_table *table)
     const uint64_t most = table->arrays.geometry.occupied_max;
     const uint64_t capacity = capacity_of(table);
     struct sw_geometry next;
-    if (entries < most / 2 || !sw_cuda_can_resize(table) ||
+    if (entries < most / 2 || table->direct != NULL || !sw_cuda_can_resize(table) ||
         capacity >= sw_geometry_capacity_max(&table->config)) {
         return;
     }

@@ -3,6 +3,7 @@
  * write_timed.cu - a launch of one batch that concerns expiry times (expiry.cuh): its steps, and
  * the decisions of the host between them.
  */
+#include "table/device/direct.cuh"
 #include "table/robin_hood/cuda/times/expiry.cuh"
 
 #include <stdlib.h>
@@ -410,6 +411,7 @@ static cudaError_t carry_out_all(const struct timed *launch)
         return SW_BY_BITS(table->slot_bits, refuse_all, launch);
     }
     sw_cuda_expiry_activate(table->expiry, launch->batch);
+    sw_cuda_direct_renew(table); /* direct reads know no times */
     cudaError_t error = begin(launch);
     if (error == cudaSuccess) {
         error = settle_times(launch);
