@@ -110,6 +110,7 @@ else
   units = $(obj)
 endif
 GEN := $(BUILD)/gen/proto/sherwood.pb-c.h
+CLIENT_CUDA_OBJ := $(call obj,$(CLIENT_CUDA_SRC) proto/operation.c proto/value_type.c) $(BUILD)/obj/gen/client/cuda/direct_image.o
 
 ifneq ($(NVCC),)
   NVCC_OPTIMIZE ?= -O3
@@ -181,8 +182,19 @@ $(BUILD)/libsherwood.so.$(VERSION): $(call units,$(CLIENT_SRC) $(PROTO_SRC) $(TL
 $(BUILD)/libsherwood.so: $(BUILD)/libsherwood.so.$(VERSION)
 	ln -sf libsherwood.so.$(VERSION) $(BUILD)/libsherwood.so.$(SOVERSION)
 	ln -sf libsherwood.so.$(VERSION) $@
-# It loads CUDA's driver itself, and needs nothing of CUDA to be built.
-$(BUILD)/libsherwood-cuda.so.$(VERSION): $(call obj,$(CLIENT_CUDA_SRC) proto/operation.c proto/value_type.c) client/cuda/sherwood-cuda.map $(BUILD)/libsherwood.so
+# The kernel of direct reads, as PTX in a string: the driver compiles it for any GPU from 7.5 on. It is empty without nvcc.
+$(BUILD)/gen/client/cuda/direct_get.ptx: client/cuda/direct_get.cu $(BUILD)/nvccflags
+	@mkdir -p $(@D)
+	@echo "  NVCC  $<"
+	@$(if $(NVCC),$(NVCC) -std=c++17 -O3 -ptx -arch=compute_75 -D_GNU_SOURCE -I. --expt-relaxed-constexpr -Werror all-warnings -MMD -MP -MF $(@:.ptx=.d) -o $@ $<,: >$@)
+$(BUILD)/gen/client/cuda/direct_image.c: $(BUILD)/gen/client/cuda/direct_get.ptx
+	@(echo 'const char sw_cuda_direct_image[] = ""'; sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $<; echo ';') >$@
+$(BUILD)/obj/gen/client/cuda/direct_image.o: $(BUILD)/gen/client/cuda/direct_image.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	@$(CC) $(REAL_CPPFLAGS) $(filter-out -W%,$(REAL_CFLAGS)) -w -c -o $@ $<
+-include $(BUILD)/gen/client/cuda/direct_get.d
+# It loads CUDA's driver itself, and needs nothing of CUDA to be built. nvcc adds direct reads.
+$(BUILD)/libsherwood-cuda.so.$(VERSION): $(CLIENT_CUDA_OBJ) client/cuda/sherwood-cuda.map $(BUILD)/libsherwood.so
 	$(CC) -shared $(REAL_LDFLAGS) -Wl,-z,nodelete -Wl,-soname,libsherwood-cuda.so.$(SOVERSION) \
 	  -Wl,--version-script=client/cuda/sherwood-cuda.map -o $@ $(filter %.o,$^) -L$(BUILD) -lsherwood -ldl
 $(BUILD)/libsherwood-cuda.so: $(BUILD)/libsherwood-cuda.so.$(VERSION)

@@ -283,6 +283,55 @@ int sherwood_region_device(struct sherwood *client, uint8_t uuid[16])
     return status;
 }
 
+/* Copies what the server has stored. */
+static void read_table(const struct sherwood_region *region, struct sherwood_table_memory *out)
+{
+    struct sw_region_table table;
+    memcpy(&table, region->memory, sizeof(table));
+#define COPY(field) out->field = table.field;
+    COPY(layout)
+    COPY(slot_bits)
+    COPY(generation)
+    COPY(seed)
+    COPY(buckets)
+    COPY(buckets_total)
+    COPY(max_probe)
+    COPY(stash_buckets)
+    COPY(stash_buckets_total)
+    COPY(bytes)
+#undef COPY
+    memcpy(out->page_handle, table.page_handle, sizeof(out->page_handle));
+    memcpy(out->arrays_handle, table.arrays_handle, sizeof(out->arrays_handle));
+}
+
+int sherwood_region_table(struct sherwood *client, struct sherwood_region **region,
+                          struct sherwood_table_memory *out)
+{
+    client = sw_client_enter(client);
+    if (client == NULL || region == NULL || out == NULL || out->size != sizeof(*out)) {
+        return SHERWOOD_E_INVALID;
+    }
+    int status = attach(client);
+    struct sw_region_request request = {.kind = SW_REGION_TABLE, .bytes = SW_REGION_PAGE};
+    if (status == SHERWOOD_OK && *region != NULL) {
+        request.index = (*region)->index;
+        status = send_region(client->connections[0], SW_OPERATION_REGION, &request, -1);
+    } else if (status == SHERWOOD_OK) {
+        int fd = -1;
+        uint8_t *memory = sw_client_memfd(client, "sherwood table", request.bytes, &fd);
+        status = memory == NULL ? SHERWOOD_E_NOMEM
+                                : add_region(client, &request, fd, memory, true, region);
+        if (status != SHERWOOD_OK && memory != NULL) {
+            sw_client_memfd_close(fd);
+            munmap(memory, request.bytes);
+        }
+    }
+    if (status == SHERWOOD_OK) {
+        read_table(*region, out);
+    }
+    return status;
+}
+
 void *sherwood_region_memory(const struct sherwood_region *region, size_t *bytes)
 {
     if (bytes != NULL) {

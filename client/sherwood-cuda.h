@@ -174,6 +174,20 @@ SHERWOOD_MUST_CHECK int sherwood_cuda_stage(struct sherwood_cuda *cuda, uint64_t
  * arrays were registered. */
 uint64_t sherwood_cuda_staged_bytes(const struct sherwood_cuda *cuda);
 
+/* Begins direct reads. From now on a kernel of this process looks the keys of a GET up in the
+ * server's table, in calls that wait, in stream order and in captured graphs. If a write is under
+ * way, or the table is not where it was, the server answers the call as before. The answers are the
+ * same: no write of any client is under way between the first look-up and the last.
+ * SHERWOOD_E_REQUEST, with the reason in sherwood_cuda_error: the handle's device must be the
+ * server's, the server needs --direct-readers-max, this process must run as the server's user or as
+ * root, and this library must have been built with nvcc. The end of the server, and a change of
+ * rights, take effect within 0.2 s. While there are direct readers, each write of the server
+ * launches two more kernels. */
+SHERWOOD_MUST_CHECK int sherwood_cuda_direct(struct sherwood_cuda *cuda);
+/* Returns the number of calls that direct reads have begun, without replays of graphs, and stores
+ * in *by_server, which may be NULL, how many of them and of the replays the server answered. */
+uint64_t sherwood_cuda_direct_calls(struct sherwood_cuda *cuda, uint64_t *by_server);
+
 /* Register and unregister the allocation that the pointer lies in. Registering is optional.
  * Unregister an allocation before you free it if the system must get its memory back at once. */
 SHERWOOD_MUST_CHECK int sherwood_cuda_register(struct sherwood_cuda *cuda, const void *pointer);

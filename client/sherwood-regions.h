@@ -80,6 +80,29 @@ SHERWOOD_MUST_CHECK int sherwood_region_register(struct sherwood *client,
  * devices that it has peer access to. SHERWOOD_E_REQUEST: the server has no such device. */
 SHERWOOD_MUST_CHECK int sherwood_region_device(struct sherwood *client, uint8_t uuid[16]);
 
+/* Where the server's table lies in the memory of its CUDA device. libsherwood-cuda uses it. The
+ * handles are those of CUDA IPC; layout is 1. */
+struct sherwood_table_memory {
+    size_t size; /* sizeof(struct sherwood_table_memory) */
+    uint32_t layout;
+    uint32_t slot_bits;
+    uint64_t generation;
+    uint64_t seed;
+    uint64_t buckets, buckets_total, max_probe;
+    uint64_t stash_buckets, stash_buckets_total;
+    uint64_t bytes; /* of the arrays */
+    uint8_t page_handle[64];
+    uint8_t arrays_handle[64];
+};
+#define SHERWOOD_TABLE_MEMORY_INIT SHERWOOD_INIT_OF(sherwood_table_memory)
+/* Registers this client as a direct reader of the table that the server began with, and describes
+ * the table. If *region is NULL, *region receives the registration; sherwood_region_destroy ends
+ * it. Otherwise *region is that registration, and the description is renewed. SHERWOOD_E_REQUEST:
+ * only the server can read the table for this client; sherwood_error says why. */
+SHERWOOD_MUST_CHECK int sherwood_region_table(struct sherwood *client,
+                                              struct sherwood_region **region,
+                                              struct sherwood_table_memory *out);
+
 /* GET or PEEK, with all arrays in regions: `values`, which may be NULL, receives the values, and
  * `found` a byte of 0 or 1 for each key, and zeros up to a multiple of 8 bytes. `found` is aligned
  * to

@@ -156,6 +156,7 @@ void sherwood_cuda_close(struct sherwood_cuda *cuda)
         return;
     }
     const bool ended = sw_cuda_ordered_close(cuda);
+    sw_cuda_direct_close(cuda);
     sw_cuda_close_tables(cuda);
     sherwood_close(cuda->client);
     sw_cuda_stages_close(cuda);

@@ -9,7 +9,6 @@
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 static _Thread_local char sentence[SW_CUDA_TEXT_BYTES];
 
@@ -51,32 +50,6 @@ void sw_cuda_leave(struct sherwood_cuda *cuda)
     void *context;
     (void)cuda->driver.context_pop(&context);
     sw_cuda_give_turn(cuda);
-}
-
-void sw_cuda_free(struct sherwood_cuda *cuda)
-{
-    const struct sw_driver *driver = &cuda->driver;
-    void *context;
-    if (cuda->context != NULL) {
-        const bool entered = driver->context_push(cuda->context) == 0;
-        for (int i = 0; i < SW_CUDA_ENTRIES && entered; i++) {
-            if (cuda->ordered[i].memory != 0) {
-                (void)driver->memory_free(cuda->ordered[i].memory);
-            }
-        }
-        if (cuda->words != NULL && entered) {
-            (void)driver->host_free(cuda->words);
-        }
-        if (entered) {
-            (void)driver->context_pop(&context);
-        }
-        (void)driver->context_release(cuda->ordinal);
-    }
-    sw_driver_close(&cuda->driver);
-    pthread_cond_destroy(&cuda->changed);
-    pthread_mutex_destroy(&cuda->lock);
-    pthread_mutex_destroy(&cuda->turn);
-    free(cuda);
 }
 
 /* Does the call have more than sherwood_run takes? */

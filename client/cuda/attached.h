@@ -70,7 +70,8 @@ struct sw_cuda_ordered {
     uint32_t ticket; /* 1 of a captured call */
     enum sw_cuda_ordered_state state;
     bool captured;
-    bool dropped; /* its graph is gone, and a replay is in flight */
+    bool is_direct; /* kernels write its words (direct_call.h) */
+    bool dropped;   /* its graph is gone, and a replay is in flight */
     /* memory that a captured call copies arrays through; stays with the entry; 0: none */
     uintptr_t memory;
     uint64_t memory_bytes;
@@ -119,6 +120,9 @@ struct sherwood_cuda {
     uint64_t stage_clock;
     uint64_t stage_bytes;
     uint64_t staged_bytes; /* atomic: bytes copied through stages */
+
+    struct sw_cuda_direct *direct; /* atomic; NULL: no direct reads */
+    bool direct_begun;             /* atomic: they have begun, or a thread begins them */
 
     /* Calls in stream order, under `lock`, which is taken after `turn`. */
     pthread_mutex_t lock;
@@ -253,9 +257,27 @@ uintptr_t sw_cuda_words_of(const struct sherwood_cuda *cuda, const struct sw_cud
 bool sw_cuda_ordered_close(struct sherwood_cuda *cuda);
 void sw_cuda_ordered_closed(struct sherwood_cuda *cuda);
 
+/* direct.c. Returns whether kernels of this process try a call first. */
+bool sw_cuda_direct_takes(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
+/* Enqueues the attempts of a call on its stream. They store the entry's ticket in `done` or `ready`
+ * of its words, which lie at this address. Returns an error of the driver. */
+int sw_cuda_direct_enqueue(struct sherwood_cuda *cuda, const struct sw_cuda_ordered *entry,
+                           uintptr_t words, const struct sherwood_cuda_call *call);
+/* Carries out a call that waits: after the work of its stream, if it has one. Returns false if the
+ * server has to answer it. With the context current, and without `turn`. */
+bool sw_cuda_direct_read(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
+/* The server answers a call that the kernels could not. */
+void sw_cuda_direct_missed(struct sherwood_cuda *cuda);
+/* Ends direct reads; kernels of graphs may still run, and find no table. */
+void sw_cuda_direct_close(struct sherwood_cuda *cuda);
+/* The image of the kernel, which the Makefile makes; empty in a build without nvcc. */
+extern const char sw_cuda_direct_image[];
+/* Frees what such kernels use, with the context current. */
+void sw_cuda_direct_free(struct sherwood_cuda *cuda);
+
 /* captured.c. Captures a call into the graph of its stream, with the context current. */
 int sw_cuda_capture(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
-/* attached.c. Frees what remains of a handle: words, context, driver. */
+/* free.c. Frees what remains of a handle: words, context, driver. */
 void sw_cuda_free(struct sherwood_cuda *cuda);
 
 #endif

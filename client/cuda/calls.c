@@ -41,6 +41,38 @@ static int enqueue(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *
     return staged == 0 ? sw_cuda_enqueue(cuda, call) : sw_cuda_enqueue_staged(cuda, call, staged);
 }
 
+/* Carries out a call that waits by a direct read. Returns false if it has not. */
+static bool read_directly(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call,
+                          int *status)
+{
+    uint32_t staged = 0; /* the kernels of this process need no copies */
+    int capturing = 0;
+    if (call->when == SHERWOOD_CUDA_AFTER &&
+        (cuda->driver.stream_capturing(call->stream, &capturing) != 0 || capturing != 0)) {
+        return false;
+    }
+    sw_cuda_take_turn(cuda);
+    *status = sw_cuda_share_all(cuda, call, &staged);
+    sw_cuda_give_turn(cuda);
+    return *status != SHERWOOD_OK || sw_cuda_direct_read(cuda, call);
+}
+
+/* Waits for the earlier work of a call. Sets *is_done if the call is carried out. With the context
+ * current. */
+static int begin(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call, bool *is_done)
+{
+    int status = SHERWOOD_OK;
+    *is_done = true;
+    if (call->when == SHERWOOD_CUDA_IN_ORDER) {
+        return enqueue(cuda, call);
+    }
+    if (sw_cuda_direct_takes(cuda, call) && read_directly(cuda, call, &status)) {
+        return status;
+    }
+    *is_done = false;
+    return call->when == SHERWOOD_CUDA_AFTER ? wait_for_stream(cuda, call->stream) : SHERWOOD_OK;
+}
+
 /* The struct of the first version ended before this field. */
 #define FIRST_BYTES offsetof(struct sherwood_cuda_call, cache)
 /* Copies the call of a program that was compiled with this version, an earlier or a later one. */
@@ -76,13 +108,13 @@ int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_ca
     if (read != SHERWOOD_OK || call->count == 0) {
         return read;
     }
-    if (call->when != SHERWOOD_CUDA_NOW) {
+    if (call->when != SHERWOOD_CUDA_NOW || sw_cuda_direct_takes(cuda, call)) {
         void *context;
+        bool is_done;
         (void)cuda->driver.context_push(cuda->context);
-        int status = call->when == SHERWOOD_CUDA_IN_ORDER ? enqueue(cuda, call)
-                                                          : wait_for_stream(cuda, call->stream);
+        int status = begin(cuda, call, &is_done);
         (void)cuda->driver.context_pop(&context);
-        if (call->when == SHERWOOD_CUDA_IN_ORDER || status != SHERWOOD_OK) {
+        if (is_done || status != SHERWOOD_OK) {
             return status;
         }
     }

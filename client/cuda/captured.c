@@ -2,7 +2,8 @@
  *
  * captured.c - calls that are captured into a graph of CUDA.
  *
- *   the graph    ready = 1; wait until done >= 1; done = 0
+ *   the graph    ready = 1, or a direct read that writes ready or done (direct.c);
+ *                wait until done >= 1; done = 0
  *   the thread   sees ready, submits the request, sees its answer, sets ready = 0 and done = 1
  *
  * Each replay of the graph carries out the call with the same arrays. The entry of a captured call
@@ -78,8 +79,12 @@ static int record(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *c
     const uintptr_t words = sw_cuda_words_of(cuda, entry);
     const uintptr_t done = words + offsetof(struct sw_cuda_words, done);
     sw_cuda_part_at(cuda, call, 0, call->count, &entry->part);
-    int error = driver->stream_write(call->stream, words + offsetof(struct sw_cuda_words, ready),
-                                     entry->ticket, 0);
+    entry->is_direct = sw_cuda_direct_takes(cuda, call);
+    int error =
+        entry->is_direct
+            ? sw_cuda_direct_enqueue(cuda, entry, words, call)
+            : driver->stream_write(call->stream, words + offsetof(struct sw_cuda_words, ready),
+                                   entry->ticket, 0);
     if (error == 0) {
         error = driver->stream_wait(call->stream, done, entry->ticket, SW_DRIVER_WAIT_AT_LEAST);
     }

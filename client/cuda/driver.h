@@ -9,50 +9,65 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A handle of CUDA IPC, passed by value. */
+struct sw_driver_handle {
+    uint8_t bytes[64];
+};
+
 /* Names of the driver's functions. The suffix selects the version with these arguments. */
-#define SW_DRIVER_MAP(X)                                                                          \
-    X(init, "cuInit", (unsigned flags))                                                           \
-    X(device_count, "cuDeviceGetCount", (int *count))                                             \
-    X(device_get, "cuDeviceGet", (int *device, int ordinal))                                      \
-    X(device_uuid, "cuDeviceGetUuid_v2", (uint8_t uuid[16], int device))                          \
-    X(device_reaches, "cuDeviceCanAccessPeer", (int *can, int device, int peer))                  \
-    X(context_retain, "cuDevicePrimaryCtxRetain", (void **context, int device))                   \
-    X(context_release, "cuDevicePrimaryCtxRelease_v2", (int device))                              \
-    X(context_push, "cuCtxPushCurrent_v2", (void *context))                                       \
-    X(context_pop, "cuCtxPopCurrent_v2", (void **context))                                        \
-    X(context_device, "cuCtxGetDevice", (int *device))                                            \
-    X(pointer_attributes, "cuPointerGetAttributes",                                               \
-      (unsigned count, const int *attributes, void **values, uintptr_t pointer))                  \
-    X(memory_handle, "cuIpcGetMemHandle", (uint8_t handle[64], uintptr_t base))                   \
-    X(memory_allocate, "cuMemAlloc_v2", (uintptr_t * memory, size_t bytes))                       \
-    X(memory_free, "cuMemFree_v2", (uintptr_t memory))                                            \
-    X(host_allocate, "cuMemHostAlloc", (void **memory, size_t bytes, unsigned flags))             \
-    X(host_free, "cuMemFreeHost", (void *memory))                                                 \
-    X(host_address, "cuMemHostGetDevicePointer_v2",                                               \
-      (uintptr_t * device, void *memory, unsigned flags))                                         \
-    X(stream_write, "cuStreamWriteValue32_v2",                                                    \
-      (void *stream, uintptr_t address, uint32_t value, unsigned flags))                          \
-    X(stream_wait, "cuStreamWaitValue32_v2",                                                      \
-      (void *stream, uintptr_t address, uint32_t value, unsigned flags))                          \
-    X(stream_synchronize, "cuStreamSynchronize", (void *stream))                                  \
-    X(stream_capture, "cuStreamGetCaptureInfo_v2",                                                \
-      (void *stream, int *status, uint64_t *id, void **graph, const void **nodes, size_t *count)) \
-    X(capture_mode, "cuThreadExchangeStreamCaptureMode", (int *mode))                             \
-    X(object_create, "cuUserObjectCreate",                                                        \
-      (void **object, void *argument, void (*destroy)(void *), unsigned references,               \
-       unsigned flags))                                                                           \
-    X(object_release, "cuUserObjectRelease", (void *object, unsigned references))                 \
-    X(graph_retain, "cuGraphRetainUserObject",                                                    \
-      (void *graph, void *object, unsigned references, unsigned flags))                           \
-    X(stream_create, "cuStreamCreate", (void **stream, unsigned flags))                           \
-    X(stream_destroy, "cuStreamDestroy_v2", (void *stream))                                       \
-    X(stream_wait_event, "cuStreamWaitEvent", (void *stream, void *event, unsigned))              \
-    X(event_create, "cuEventCreate", (void **event, unsigned flags))                              \
-    X(event_destroy, "cuEventDestroy_v2", (void *event))                                          \
-    X(event_record, "cuEventRecord", (void *event, void *stream))                                 \
-    X(event_synchronize, "cuEventSynchronize", (void *event))                                     \
-    X(copy, "cuMemcpyAsync", (uintptr_t to, uintptr_t from, size_t bytes, void *stream))          \
-    X(stream_capturing, "cuStreamIsCapturing", (void *stream, int *status))                       \
+#define SW_DRIVER_MAP(X)                                                                           \
+    X(init, "cuInit", (unsigned flags))                                                            \
+    X(device_count, "cuDeviceGetCount", (int *count))                                              \
+    X(device_get, "cuDeviceGet", (int *device, int ordinal))                                       \
+    X(device_uuid, "cuDeviceGetUuid_v2", (uint8_t uuid[16], int device))                           \
+    X(device_reaches, "cuDeviceCanAccessPeer", (int *can, int device, int peer))                   \
+    X(context_retain, "cuDevicePrimaryCtxRetain", (void **context, int device))                    \
+    X(context_release, "cuDevicePrimaryCtxRelease_v2", (int device))                               \
+    X(context_push, "cuCtxPushCurrent_v2", (void *context))                                        \
+    X(context_pop, "cuCtxPopCurrent_v2", (void **context))                                         \
+    X(context_device, "cuCtxGetDevice", (int *device))                                             \
+    X(pointer_attributes, "cuPointerGetAttributes",                                                \
+      (unsigned count, const int *attributes, void **values, uintptr_t pointer))                   \
+    X(memory_handle, "cuIpcGetMemHandle", (uint8_t handle[64], uintptr_t base))                    \
+    X(memory_allocate, "cuMemAlloc_v2", (uintptr_t * memory, size_t bytes))                        \
+    X(memory_free, "cuMemFree_v2", (uintptr_t memory))                                             \
+    X(host_allocate, "cuMemHostAlloc", (void **memory, size_t bytes, unsigned flags))              \
+    X(host_free, "cuMemFreeHost", (void *memory))                                                  \
+    X(host_address, "cuMemHostGetDevicePointer_v2",                                                \
+      (uintptr_t * device, void *memory, unsigned flags))                                          \
+    X(stream_write, "cuStreamWriteValue32_v2",                                                     \
+      (void *stream, uintptr_t address, uint32_t value, unsigned flags))                           \
+    X(stream_wait, "cuStreamWaitValue32_v2",                                                       \
+      (void *stream, uintptr_t address, uint32_t value, unsigned flags))                           \
+    X(stream_synchronize, "cuStreamSynchronize", (void *stream))                                   \
+    X(stream_capture, "cuStreamGetCaptureInfo_v2",                                                 \
+      (void *stream, int *status, uint64_t *id, void **graph, const void **nodes, size_t *count))  \
+    X(capture_mode, "cuThreadExchangeStreamCaptureMode", (int *mode))                              \
+    X(object_create, "cuUserObjectCreate",                                                         \
+      (void **object, void *argument, void (*destroy)(void *), unsigned references,                \
+       unsigned flags))                                                                            \
+    X(object_release, "cuUserObjectRelease", (void *object, unsigned references))                  \
+    X(graph_retain, "cuGraphRetainUserObject",                                                     \
+      (void *graph, void *object, unsigned references, unsigned flags))                            \
+    X(stream_create, "cuStreamCreate", (void **stream, unsigned flags))                            \
+    X(stream_destroy, "cuStreamDestroy_v2", (void *stream))                                        \
+    X(stream_wait_event, "cuStreamWaitEvent", (void *stream, void *event, unsigned))               \
+    X(event_create, "cuEventCreate", (void **event, unsigned flags))                               \
+    X(event_destroy, "cuEventDestroy_v2", (void *event))                                           \
+    X(event_record, "cuEventRecord", (void *event, void *stream))                                  \
+    X(event_synchronize, "cuEventSynchronize", (void *event))                                      \
+    X(copy, "cuMemcpyAsync", (uintptr_t to, uintptr_t from, size_t bytes, void *stream))           \
+    X(stream_capturing, "cuStreamIsCapturing", (void *stream, int *status))                        \
+    X(memory_open, "cuIpcOpenMemHandle_v2",                                                        \
+      (uintptr_t * memory, struct sw_driver_handle handle, unsigned flags))                        \
+    X(memory_close, "cuIpcCloseMemHandle", (uintptr_t memory))                                     \
+    X(module_load, "cuModuleLoadData", (void **module, const void *image))                         \
+    X(module_unload, "cuModuleUnload", (void *module))                                             \
+    X(module_function, "cuModuleGetFunction", (void **function, void *module, const char *name))   \
+    X(launch, "cuLaunchKernel",                                                                    \
+      (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,        \
+       unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **parameters, \
+       void **extra))                                                                              \
     X(error_text, "cuGetErrorString", (int error, const char **text))
 
 /* All return 0 or an error of CUDA. */
@@ -77,6 +92,7 @@ struct sw_driver {
 #define SW_DRIVER_OBJECT_NO_DESTRUCTOR_SYNC 1U
 #define SW_DRIVER_GRAPH_MOVE 1U /* the graph gets the caller's reference */
 #define SW_DRIVER_STREAM_NON_BLOCKING 1U
+#define SW_DRIVER_IPC_LAZY_PEERS 1U
 #define SW_DRIVER_EVENT_NO_TIMING 2U
 #define SW_DRIVER_WAIT_AT_LEAST 0U /* the comparison is modulo 2^32 */
 

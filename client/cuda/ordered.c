@@ -5,6 +5,8 @@
  *   the caller   enqueues on its stream: ready = ticket; wait until done >= ticket
  *   the thread   sees ready, submits the request, sees its answer, sets done = ticket
  *
+ * A direct read (direct.c) has kernels on its stream that write `ready` or `done` instead.
+ *
  * The words lie in host memory that the device reads and writes. The server knows nothing of
  * streams, and a stream that never reaches a call delays only its own calls. After an error the
  * thread also sets `done`, so the stream goes on.
@@ -37,6 +39,9 @@ static void submit(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered)
     pthread_mutex_lock(&cuda->lock);
     ordered->state = SW_ORDERED_FLIES;
     pthread_mutex_unlock(&cuda->lock);
+    if (ordered->is_direct) {
+        sw_cuda_direct_missed(cuda);
+    }
     if (cuda->outlived) {
         sw_cuda_ordered_finish(cuda, ordered, SHERWOOD_E_INVALID, "the handle is closed");
         return;
@@ -74,6 +79,14 @@ static bool is_ready(const struct sherwood_cuda *cuda, int slot)
     return (int32_t)(ready - cuda->ordered[slot].ticket) >= 0;
 }
 
+/* Have the kernels of a direct read ended a call that is no replay? Acquire, as above. */
+static bool is_read(const struct sherwood_cuda *cuda, int slot)
+{
+    const struct sw_cuda_ordered *ordered = &cuda->ordered[slot];
+    const uint32_t done = __atomic_load_n(&cuda->words[slot].done, __ATOMIC_ACQUIRE);
+    return ordered->is_direct && !ordered->captured && (int32_t)(done - ordered->ticket) >= 0;
+}
+
 /* Locks `turn` after the calls that wait on the host. */
 static void take_turn_last(struct sherwood_cuda *cuda)
 {
@@ -97,11 +110,18 @@ static bool poll_calls(struct sherwood_cuda *cuda, bool *flies)
         *flies |= cuda->ordered[i].state == SW_ORDERED_FLIES;
         if (cuda->ordered[i].state == SW_ORDERED_WAITS && is_ready(cuda, i)) {
             ready[count++] = i;
+        } else if (cuda->ordered[i].state == SW_ORDERED_WAITS && is_read(cuda, i)) {
+            cuda->ordered[i].state = SW_ORDERED_FREE;
+            cuda->under_way--;
+            any = true;
         }
+    }
+    if (any) {
+        pthread_cond_broadcast(&cuda->changed);
     }
     pthread_mutex_unlock(&cuda->lock);
     if (count == 0 && !*flies) {
-        return false;
+        return any;
     }
     take_turn_last(cuda);
     for (int i = 0; i < count; i++) {
@@ -278,8 +298,10 @@ static int enqueue(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered, 
     const uintptr_t words = sw_cuda_words_of(cuda, ordered);
     const uint32_t ticket = ordered->ticket; /* a copy: before this function returns, the call may
                                                 be done and another may have its entry */
-    int error =
-        cuda->driver.stream_write(stream, words + offsetof(struct sw_cuda_words, ready), ticket, 0);
+    int error = ordered->is_direct
+                    ? sw_cuda_direct_enqueue(cuda, ordered, words, &ordered->part.call)
+                    : cuda->driver.stream_write(
+                          stream, words + offsetof(struct sw_cuda_words, ready), ticket, 0);
     set_state(cuda, ordered, error == 0 ? SW_ORDERED_WAITS : SW_ORDERED_FREE);
     if (error == 0) {
         error = cuda->driver.stream_wait(stream, words + offsetof(struct sw_cuda_words, done),
@@ -298,6 +320,7 @@ int sw_cuda_enqueue(struct sherwood_cuda *cuda, const struct sherwood_cuda_call 
         return status;
     }
     sw_cuda_part_at(cuda, call, 0, call->count, &ordered->part);
+    ordered->is_direct = sw_cuda_direct_takes(cuda, call);
     return enqueue(cuda, ordered, call->stream);
 }
 

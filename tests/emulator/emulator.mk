@@ -23,7 +23,7 @@ EMU_OLDER := -U__CUDA_ARCH__ -D__CUDA_ARCH__=750
 
 # The files that rewrite.py translates. It runs each time, and writes only the files that changed.
 EMU_REWRITTEN := $(wildcard $(foreach d,table table/* table/*/cuda table/*/cuda/* tests/gpu,\
-  $(foreach e,h inl cu cuh,$(d)/*.$(e))))
+  $(foreach e,h inl cu cuh,$(d)/*.$(e)))) $(wildcard client/cuda/direct_* tests/support/cuda_driver/*.cu)
 $(EMU)/rewritten: tests/emulator/rewrite.py FORCE
 	@mkdir -p $(@D)
 	@python3 $< $(EMU)/src $(EMU_REWRITTEN)
@@ -88,9 +88,21 @@ $(EMU)/nvml/libnvidia-ml.so.1: tests/support/nvml/fake_nvml.c
 	@mkdir -p $(@D)
 	$(CC) $(REAL_CPPFLAGS) $(REAL_CFLAGS) -shared -Wl,-z,nodelete -o $@ $<
 # CUDA's driver for libsherwood-cuda, which finds a loaded library by this name of its own.
-$(EMU)/driver/libcuda.so.1: $(wildcard tests/support/cuda_driver/*.c)
+# It has an emulator of its own, for the kernel of direct reads.
+EMU_DRIVER := $(patsubst %.cpp,$(EMU)/driver/%.o,$(EMU_SRC)) $(patsubst %.c,$(EMU)/driver/%.o,$(wildcard tests/support/cuda_driver/*.c)) \
+  $(EMU)/driver/direct_kernel.o
+$(EMU)/driver/%.o: %.cpp
 	@mkdir -p $(@D)
-	$(CC) $(REAL_CPPFLAGS) $(REAL_CFLAGS) -Wno-missing-prototypes -pthread -shared -Wl,-soname,libcuda.so.1 -o $@ $^
+	@echo "  CXX  $<, for the driver"
+	@$(EMU_CXX) $(EMU_FLAGS) -fPIC -Wall -Wextra -O2 $(EMU_INCLUDE) -MMD -MP -c -o $@ $<
+$(EMU)/driver/%.o: %.c
+	@mkdir -p $(@D)
+	@$(CC) $(REAL_CPPFLAGS) $(REAL_CFLAGS) -Wno-missing-prototypes -MMD -MP -c -o $@ $<
+$(EMU)/driver/direct_kernel.o: $(EMU)/src/tests/support/cuda_driver/direct_kernel.cu tests/emulator/emulator.mk
+	@mkdir -p $(@D)
+	@$(EMU_CXX) $(EMU_KERNEL_FLAGS) -fPIC -MMD -MP -c -o $@ -x c++ $<
+$(EMU)/driver/libcuda.so.1: $(EMU_DRIVER)
+	$(EMU_CXX) -pthread -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -o $@ $^
 .PHONY: emulated-daemon
 emulated-daemon: $(EMU)/sherwoodd $(EMU)/nvml/libnvidia-ml.so.1 $(EMU)/driver/libcuda.so.1
 

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * fiber.cpp - stacks, and the switch between them: by hand on x86-64, by ucontext elsewhere.
+ * fiber.cpp - stacks, and the switch between them: by hand on x86-64, by ucontext elsewhere. Faults
+ * of a stack or of memory end the program.
  */
 #include "fiber.hpp"
+#include "memory.hpp"
+#include "schedule.hpp"
 
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,3 +92,27 @@ emu_fiber emu_fiber_begin(char *stack, void (*entry)(void))
 }
 
 #endif
+
+static void fault(int, siginfo_t *info, void *)
+{
+    emu_fail("access of %p, which is no memory", info->si_addr);
+}
+
+/* Once a host thread: the stack of a thread of a kernel may be what is exhausted. */
+void emu_watch_faults(void)
+{
+    static __thread bool has_signal_stack;
+    if (has_signal_stack) {
+        return;
+    }
+    has_signal_stack = true;
+    stack_t stack = {};
+    stack.ss_size = 1 << 16;
+    stack.ss_sp = new char[stack.ss_size];
+    sigaltstack(&stack, NULL);
+    struct sigaction action = {};
+    action.sa_sigaction = fault;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigaction(SIGSEGV, &action, NULL);
+    sigaction(SIGBUS, &action, NULL);
+}

@@ -13,7 +13,6 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +33,7 @@ struct allocation {
     void *map;
     size_t map_bytes, bytes;
     emu_pool *pool; /* NULL: none */
+    int descriptor; /* of a memfd that other processes can map; -1: none */
 };
 std::map<char *, allocation> allocations;
 std::map<char *, size_t> registered; /* memory of the host's */
@@ -46,7 +46,8 @@ const size_t PAGE = 4096, ALIGN = 256;
 /* Bytes that this host thread made pools map. */
 __thread size_t mapped_by_thread;
 
-cudaError_t allocate(void **memory, size_t bytes, emu_pool *pool = NULL)
+/* `shares`: other processes can open its handle. */
+cudaError_t allocate(void **memory, size_t bytes, emu_pool *pool = NULL, bool shares = false)
 {
     std::lock_guard<std::mutex> lock(mutex);
     const size_t used = (bytes + ALIGN - 1) / ALIGN * ALIGN;
@@ -58,14 +59,16 @@ cudaError_t allocate(void **memory, size_t bytes, emu_pool *pool = NULL)
     if (bytes > EMU_DEVICE_BYTES || allocated + bytes > EMU_DEVICE_BYTES) {
         return cudaErrorMemoryAllocation;
     }
-    void *map = mmap(NULL, pages + PAGE, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const int descriptor = shares ? memfd_create("device memory", MFD_CLOEXEC) : -1;
+    const int kind = shares ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    (void)!(shares && ftruncate(descriptor, (off_t)(pages + PAGE)));
+    void *map = mmap(NULL, pages + PAGE, PROT_READ | PROT_WRITE, kind, descriptor, 0);
     if (map == MAP_FAILED || mprotect((char *)map + pages, PAGE, PROT_NONE) != 0) {
         return cudaErrorMemoryAllocation;
     }
     char *begin = (char *)map + pages - used;
     memset(begin, 0xa5, used);
-    allocations[begin] = allocation{map, pages + PAGE, bytes, pool};
+    allocations[begin] = allocation{map, pages + PAGE, bytes, pool, descriptor};
     allocated += bytes;
     if (pool != NULL) {
         pool->used += bytes;
@@ -94,6 +97,9 @@ cudaError_t give_back(void *memory)
         found->second.pool->used -= found->second.bytes;
     }
     munmap(found->second.map, found->second.map_bytes);
+    if (found->second.descriptor >= 0) {
+        close(found->second.descriptor);
+    }
     allocations.erase(found);
     return cudaSuccess;
 }
@@ -149,36 +155,13 @@ bool emu_crosses_a_piece(const void *memory, size_t bytes)
     return end > (const char *)memory && (const char *)memory + bytes > end;
 }
 
-static void fault(int, siginfo_t *info, void *)
-{
-    emu_fail("access of %p, which is no memory", info->si_addr);
-}
-
-/* Once a host thread: the stack of a thread of a kernel may be what is exhausted. */
-void emu_watch_faults(void)
-{
-    static __thread bool has_signal_stack;
-    if (has_signal_stack) {
-        return;
-    }
-    has_signal_stack = true;
-    stack_t stack = {};
-    stack.ss_size = 1 << 16;
-    stack.ss_sp = new char[stack.ss_size];
-    sigaltstack(&stack, NULL);
-    struct sigaction action = {};
-    action.sa_sigaction = fault;
-    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    sigaction(SIGSEGV, &action, NULL);
-    sigaction(SIGBUS, &action, NULL);
-}
-
 /* --- the runtime ------------------------------------------------------------------------------ */
 
+/* Memory in whole units of 2 MiB can be shared. */
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
     EMU_MAY_FAIL(emu_allocates());
-    return allocate(memory, bytes);
+    return allocate(memory, bytes, NULL, bytes % (2 << 20) == 0);
 }
 
 cudaError_t cudaMallocManaged(void **memory, size_t bytes, unsigned int)
@@ -256,11 +239,12 @@ static char *map_foreign(const cudaIpcMemHandle_t *handle)
     if (map == MAP_FAILED) {
         return NULL;
     }
-    allocations[(char *)map] = allocation{map, named.bytes, named.bytes, NULL};
+    allocations[(char *)map] = allocation{map, named.bytes, named.bytes, NULL, -1};
     return (char *)map;
 }
 
-/* Handles have the address of the allocation, and are for this process too, unlike CUDA's. */
+/* Handles have the address of the allocation, and are for this process too, unlike CUDA's. Other
+ * processes can open the handles of memory that has a descriptor. */
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *memory)
 {
     EMU_MAY_FAIL(emu_called());
@@ -270,7 +254,13 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *memory)
         return cudaErrorInvalidValue;
     }
     memset(handle, 0, sizeof(*handle));
-    memcpy(handle, &found->first, sizeof(found->first));
+    if (found->second.descriptor >= 0) {
+        const size_t bytes = found->second.bytes + PAGE; /* of the memfd */
+        const foreign_handle named = {"foreign", getpid(), found->second.descriptor, bytes};
+        memcpy(handle, &named, sizeof(named));
+    } else {
+        memcpy(handle, &found->first, sizeof(found->first));
+    }
     return cudaSuccess;
 }
 
@@ -377,7 +367,7 @@ static CUresult map(CUdeviceptr at, size_t bytes, size_t, CUmemGenericAllocation
     if (handle != bytes || bytes % PAGE != 0) {
         emu_fail("%zu bytes are mapped, and the handle has %zu", bytes, (size_t)handle);
     }
-    allocations[(char *)at] = allocation{NULL, 0, bytes, NULL};
+    allocations[(char *)at] = allocation{NULL, 0, bytes, NULL, -1};
     allocated += bytes;
     return cudaSuccess;
 }

@@ -23,7 +23,7 @@ $(GPU_OUT)/bench_hot_gpu: $(call obj,tests/gpu/bench_hot_gpu.c) $(BUILD)/libtabl
 CUCKOO_ENGINE_GPU_TEST := $(call obj,tests/gpu/test_cuckoo_engine_gpu.c) $(GPU_COMMON) $(BUILD)/libtable.a
 $(GPU_OUT)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
 $(GPU_OUT)/test_write_path_gpu $(GPU_OUT)/test_rows_gpu $(GPU_OUT)/test_shared_gpu: $(GPU_OUT)/%: $(BUILD)/obj/tests/gpu/%.cu.o $(BUILD)/libtable.a
-ATTACH_GPU_TEST := $(BUILD)/obj/tests/gpu/test_attach_gpu.cu.o $(call obj,$(CLIENT_CUDA_SRC)) $(BUILD)/libsherwood.a
+ATTACH_GPU_TEST := $(BUILD)/obj/tests/gpu/test_attach_gpu.cu.o $(CLIENT_CUDA_OBJ) $(BUILD)/libsherwood.a
 $(GPU_OUT)/test_attach_gpu: $(ATTACH_GPU_TEST)
 $(GPU_OUT)/test_attach_gpu: GPU_LIBS := -lprotobuf-c -lssl -lcrypto
 CACHE_GPU_TEST := $(call obj,tests/gpu/test_cache_gpu.c $(wildcard tests/gpu/combined*.c) \

@@ -6,11 +6,13 @@
  *
  *   test_attach_gpu SHERWOODD [--rates]
  *   test_attach_gpu SHERWOODD --peer [--rates]   only from the other GPU
+ *   test_attach_gpu SHERWOODD --direct [--rates] only direct reads
  *
  * A line per case, and a last line "N passed, N failed"; the exit status is 1 if any failed.
  */
 #include "tests/gpu/attach_clients.cuh"
 #include "tests/gpu/attach_details.cuh"
+#include "tests/gpu/attach_direct.cuh"
 #include "tests/gpu/attach_peers.cuh"
 
 namespace
@@ -343,6 +345,48 @@ void of_peer(const char *program, bool rates)
     one_visible_gpu_each(program);
 }
 
+/* Direct reads answer as the server does, and beside writes. */
+template <typename WORD> void direct_cases(const char *program, const char *bits)
+{
+    start_daemon(program, {"--key-bits", bits, "--capacity", "1M", "--max-capacity", "64M",
+                           "--direct-readers-max", "4"});
+    struct sherwood_cuda *cuda = attach_direct();
+    uint64_t by_server;
+    streams<WORD>(cuda);
+    copied<WORD>(cuda);
+    captured<WORD>(cuda);
+    const uint64_t calls = sherwood_cuda_direct_calls(cuda, &by_server);
+    printf("     %llu direct calls, the server answered %llu\n", (unsigned long long)calls,
+           (unsigned long long)by_server);
+    beside_writes<WORD>(1000000, 10000);
+    beside_writes<WORD>(sizeof(WORD) == 8 ? 2000 : 0, 0);
+    if (sizeof(WORD) == 8) {
+        server_dies(cuda);
+        sherwood_cuda_close(cuda);
+    } else {
+        sherwood_cuda_close(cuda);
+        end_daemon();
+    }
+    printf("     direct reads, keys of %s bits\n", bits);
+}
+
+void direct_reads(const char *program, bool rates)
+{
+    if (!rates) {
+        direct_cases<uint32_t>(program, "32");
+        direct_cases<uint64_t>(program, "64");
+        return;
+    }
+    start_daemon(program, {"--key-bits", "64", "--capacity", "64M", "--direct-readers-max", "4"});
+    struct sherwood_cuda *cuda = attach();
+    direct_rates("by the server", cuda);
+    sherwood_cuda_close(cuda);
+    cuda = attach_direct();
+    direct_rates("direct", cuda);
+    sherwood_cuda_close(cuda);
+    end_daemon();
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -352,13 +396,17 @@ int main(int argc, char **argv)
         return be_client(argv[2], argv[3], atoi(argv[4]), atoi(argv[5]));
     }
     const bool peer = argc > 2 && strcmp(argv[2], "--peer") == 0;
-    const bool wants_rates = argc == (peer ? 4 : 3) && strcmp(argv[argc - 1], "--rates") == 0;
-    if (argc != 2 + peer + wants_rates) {
-        fprintf(stderr, "usage: test_attach_gpu SHERWOODD [--peer] [--rates]\n");
+    const bool direct = argc > 2 && strcmp(argv[2], "--direct") == 0;
+    const bool part = peer || direct;
+    const bool wants_rates = argc == (part ? 4 : 3) && strcmp(argv[argc - 1], "--rates") == 0;
+    if (argc != 2 + part + wants_rates) {
+        fprintf(stderr, "usage: test_attach_gpu SHERWOODD [--peer | --direct] [--rates]\n");
         return 2;
     }
     if (peer) {
         of_peer(argv[1], wants_rates);
+    } else if (direct) {
+        direct_reads(argv[1], wants_rates);
     } else if (wants_rates) {
         start_daemon(argv[1], {"--key-bits", "32", "--capacity", "128M"});
         struct sherwood_cuda *cuda = attach();
@@ -371,6 +419,7 @@ int main(int argc, char **argv)
         all_cases<uint32_t>(argv[1], "32", -1);
         all_cases<uint64_t>(argv[1], "64", -1);
         details(argv[1]);
+        direct_reads(argv[1], false);
         of_peer(argv[1], false);
     }
     printf("%u passed, 0 failed\n", passed);

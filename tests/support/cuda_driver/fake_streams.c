@@ -24,7 +24,7 @@ struct event {
     uint32_t recorded, passed; /* atomic: numbers of the last record enqueued, and carried out */
 };
 
-enum kind { COPY, WRITE, WAIT, RECORD, WAIT_EVENT };
+enum kind { COPY, WRITE, WAIT, RECORD, WAIT_EVENT, KERNEL };
 struct step {
     struct step *next;
     enum kind kind;
@@ -32,6 +32,8 @@ struct step {
     size_t bytes;
     uint32_t number;
     struct event *event;
+    const char *name; /* KERNEL, of `number` blocks */
+    char parameters[80];
 };
 
 /* A graph: its steps, and the object that it releases. */
@@ -67,6 +69,10 @@ void fake_asynchronous(int yes)
     is_asynchronous = yes != 0;
 }
 
+/* Runs a kernel on the emulator, one at a time (direct_kernel.cu). */
+void fake_direct_kernel(const char *name, unsigned blocks, const void *parameters);
+static pthread_mutex_t kernels = PTHREAD_MUTEX_INITIALIZER;
+
 static void carry_out(const struct step *step)
 {
     switch (step->kind) {
@@ -81,6 +87,11 @@ static void carry_out(const struct step *step)
                0) {
             usleep(SLEEP_US);
         }
+        return;
+    case KERNEL:
+        pthread_mutex_lock(&kernels);
+        fake_direct_kernel(step->name, step->number, step->parameters);
+        pthread_mutex_unlock(&kernels);
         return;
     case RECORD:
         __atomic_store_n(&step->event->passed, step->number, __ATOMIC_RELEASE);
@@ -373,4 +384,16 @@ int cuEventSynchronize(void *handle)
         usleep(SLEEP_US);
     }
     return 0;
+}
+
+int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned block_x,
+                   unsigned block_y, unsigned block_z, unsigned shared, void *stream,
+                   void **parameters, void **extra)
+{
+    struct step step = {.kind = KERNEL, .number = x, .name = function};
+    memcpy(step.parameters, parameters[0], sizeof(step.parameters));
+    return y == 1 && z == 1 && block_x == 256 && block_y == 1 && block_z == 1 && shared == 0 &&
+                   extra == NULL
+               ? enqueue(stream, step)
+               : INVALID;
 }

@@ -90,14 +90,17 @@ class Client(ClientCalls, TableCalls):
         dtype = None if value_dtype is None else np.dtype(value_dtype).str
         return Client(dataclasses.replace(self._link.options, table=name, value_dtype=dtype))
 
-    def attach(self, device: Any = "cuda") -> Device:
+    def attach(self, device: Any = "cuda", *, direct: bool = False) -> Device:
         """Returns the calls for arrays in the memory of one GPU, without a copy.
 
         The server must run on this machine ("unix:/path"), with the CUDA backend. device: "cuda" for the server's GPU,
         or "cuda:1" for a GPU of this process that the server's has peer access to. For several GPUs attach once for
-        each.
+        each. direct: get_many and contains_many look keys up in the server's table by a kernel of this process, on
+        the server's GPU. Refused unless the server has --direct-readers-max and this process has its user.
         """
-        return Device(self._link.options, *self._link.facts(), device)
+        if direct and self._link.options.table is not None:
+            raise Refused("attach: direct reads are of the default table alone: leave direct out")
+        return Device(self._link.options, *self._link.facts(), device, direct)
 
     def region(self, nbytes: Optional[int] = None, *, keys: Optional[int] = None) -> Region:
         """Makes memory that is shared with the server, for arrays that no call copies. The server must run on

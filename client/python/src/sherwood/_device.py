@@ -46,7 +46,7 @@ class Device(Details):
     order of that stream. `check` then raises its errors.
     """
 
-    def __init__(self, options: Options, server: Server, layout: Layout, name: Any) -> None:
+    def __init__(self, options: Options, server: Server, layout: Layout, name: Any, direct: bool = False) -> None:
         if options.follows:
             raise Refused("attach: this client has several addresses: connect to the one server that shares this GPU")
         wanted = named(name)
@@ -75,6 +75,8 @@ class Device(Details):
             self.close()
             raise
         self._ordinal = self._lib.sherwood_cuda_device(self._pointer)
+        if direct:
+            self._raise(self._lib.sherwood_cuda_direct(self._pointer))
 
     def __repr__(self) -> str:
         state = "closed" if self._pointer is None else f"cuda:{self._ordinal}"
@@ -114,6 +116,12 @@ class Device(Details):
     def staged_bytes(self) -> int:
         """The bytes that calls have copied, because the server cannot map the memory of their arrays."""
         return int(self._lib.sherwood_cuda_staged_bytes(self._use()))
+
+    @property
+    def direct_calls(self) -> tuple[int, int]:
+        """The number of calls that direct reads have begun, and of those that the server answered."""
+        by_server = ffi.new("uint64_t *")
+        return int(self._lib.sherwood_cuda_direct_calls(self._use(), by_server)), int(by_server[0])
 
     # --- calls -----------------------------------------------------------------------------------
     def get_many(self, keys: Any, *, default: Any = None, out: Any = None, found: Any = None,

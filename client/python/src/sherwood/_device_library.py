@@ -34,6 +34,8 @@ int sherwood_cuda_table(struct sherwood_cuda *cuda, const char *name, uint32_t *
 int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
 int sherwood_cuda_check(struct sherwood_cuda *cuda, bool waits);
 int sherwood_cuda_unregister(struct sherwood_cuda *cuda, uintptr_t pointer);
+int sherwood_cuda_direct(struct sherwood_cuda *cuda);
+uint64_t sherwood_cuda_direct_calls(struct sherwood_cuda *cuda, uint64_t *by_server);
 uint64_t sherwood_cuda_staged_bytes(const struct sherwood_cuda *cuda);
 """
 _LIBRARY = "libsherwood-cuda.so.0"
