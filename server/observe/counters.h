@@ -36,7 +36,8 @@
     X(ring_wakes, "Times the server woke a client that waited for its ring.")                      \
     X(ring_copies,                                                                                 \
       "Requests through rings whose keys and operands were copied before they ran: for the log, "  \
-      "key ranges or strings, or because the backend reads them twice.")                           \
+      "key ranges, strings or operations in several steps, or because the backend reads them "     \
+      "twice.")                                                                                    \
     X(ring_errors, "Connections closed because the counters of their ring were wrong.")            \
     X(region_refusals, "Regions and rings refused because of a limit or unsuitable memory.")       \
     X(direct_hits, "Keys that direct reads of clients found. The hits of GET contain them.")       \
