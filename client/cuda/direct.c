@@ -6,8 +6,13 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/cuda/direct.h"
+
+/* Attempts to map a table that writes move meanwhile, and the pause between them. */
+#define TRIES 20
+#define TRY_US 5000
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
@@ -147,6 +152,17 @@ static int allocate(struct sw_cuda_direct *direct)
                                sw_driver_text(driver, error));
 }
 
+/* Maps the table. A write may replace its arrays between the server's reply and the mapping. */
+static int map_first(struct sw_cuda_direct *direct)
+{
+    int status = sw_direct_renew(direct);
+    for (int i = 1; i < TRIES && status != SHERWOOD_OK; i++) {
+        (void)usleep(TRY_US);
+        status = sw_direct_renew(direct);
+    }
+    return status;
+}
+
 /* With the context current. */
 static int begin(struct sw_cuda_direct *direct)
 {
@@ -169,7 +185,7 @@ static int begin(struct sw_cuda_direct *direct)
         status = allocate(direct);
     }
     if (status == SHERWOOD_OK) {
-        status = sw_direct_renew(direct);
+        status = map_first(direct);
     }
     return status == SHERWOOD_OK ? sw_direct_start(direct) : status;
 }

@@ -134,6 +134,10 @@ def torn_reads(seconds, grows):
             values, found = reader.get(keys)
             is_torn = len(set(values.tolist())) > 1 or found.any() != found.all()
             whole, torn = whole + (not is_torn), torn + is_torn
+        for _ in range(12 if grows else 0):  # the arrays move while a reader begins
+            other = Reader(library, driver, server)
+            equal((other.error, other.get(keys)[0].size), ("", COUNT))
+            other.close()
         ends.set()
         writer.join()
         calls, by_server = reader.calls()

@@ -16,4 +16,5 @@ extern "C" void fake_direct_kernel(const char *name, unsigned blocks, const void
     } else {
         sw_direct_get_128<<<blocks, SW_DIRECT_BLOCK>>>(call);
     }
+    (void)cudaDeviceSynchronize(); /* with EMU_ASYNC=1 a launch returns before */
 }
