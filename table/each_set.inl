@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * each_set.inl - includes the file SW_WIDTH_BODY once for each format of slots without values
- * (widths.h). SW_WIDTH_NAMED(x) is x_k32 or x_k64 there; SW_WIDTH_BITS is twice the bits of a key.
+ * (widths.h). SW_WIDTH_NAMED(x) is x_k32 or x_k64 there; SW_WIDTH_BITS is twice the bits of a key,
+ * and SW_WIDTH_SET is defined.
  */
+#define SW_WIDTH_SET
 #define SW_WIDTH_BITS 64
 #define SW_WIDTH_WORD uint32_t
 #define SW_WIDTH_ONES UINT32_MAX
@@ -27,3 +29,4 @@
 #undef SW_WIDTH_SUFFIX
 #undef SW_WIDTH_NAMED
 #undef SW_WIDTH_BODY
+#undef SW_WIDTH_SET

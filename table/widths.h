@@ -13,14 +13,16 @@
 #define SW_WIDTHS(X)     \
     X(64, uint32_t, s64) \
     X(128, uint64_t, s128)
-/* The same with the slots of key sets, whose first number is twice the bits of a key. */
-#define SW_FORMATS(X)    \
-    SW_WIDTHS(X)         \
-    X(64, uint32_t, k32) \
-    X(128, uint64_t, k64)
+/* The slots of key sets, with the number of their format. */
+#define SW_SETS(X)       \
+    X(65, uint32_t, k32) \
+    X(129, uint64_t, k64)
+#define SW_FORMATS(X) \
+    SW_WIDTHS(X)      \
+    SW_SETS(X)
 
 /* A format as a number: twice the bits of a key, and SW_FORMAT_SET if slots hold keys alone. So the
- * bytes of a key are a sixteenth of it. */
+ * bytes of a key are a sixteenth of it, and its bits are half of it. */
 #define SW_FORMAT_SET 1U
 
 static inline uint32_t sw_format(uint32_t slot_bits, bool is_set)
@@ -46,5 +48,11 @@ static inline uint32_t sw_format_slot_bytes(uint32_t format)
 
 /* Calls x<64> or x<128> of a template. */
 #define SW_BY_BITS(bits, x, ...) ((bits) == 64 ? x<64>(__VA_ARGS__) : x<128>(__VA_ARGS__))
+
+/* Calls x<64>, x<128>, x<65> or x<129>. */
+#define SW_BY_FORMAT_NUMBER(format, x, ...)                               \
+    (((format)&SW_FORMAT_SET) == 0 ? SW_BY_BITS((format), x, __VA_ARGS__) \
+     : (format) == 65              ? x<65>(__VA_ARGS__)                   \
+                                   : x<129>(__VA_ARGS__))
 
 #endif

@@ -127,9 +127,6 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
         table->rows_in = (enum sw_rows_in)config->rows_in;
     }
     table->is_set = sw_config_is_set(config);
-    if (table->is_set && table->backend == SW_BACKEND_AUTO) {
-        table->backend = SW_BACKEND_CPU;
-    }
 }
 
 uint64_t sw_config_table_bytes(const struct sw_config *config)

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "table/operation.h"
+#include "table/widths.h"
 
 #define PART_ALIGN 256U
 
@@ -158,7 +159,8 @@ static bool begin(struct sw_cuda_slots_image *image)
 /* Copies the next slots to the staging memory. Returns false on a lost table. */
 static bool stage(struct sw_cuda_slots_image *image)
 {
-    const uint32_t slot_bytes = image->kind.slot_bits / 8;
+    const uint32_t slot_bytes =
+        sw_format_slot_bytes(sw_format(image->kind.slot_bits, image->kind.is_set));
     const uint64_t room = SW_CUDA_IMAGE_PIECE / slot_bytes;
     uint64_t left = image->counts[image->part] - image->next;
     image->held = left < room ? left : room;

@@ -85,7 +85,7 @@ struct sw_cuda_launcher {
     struct sw_cuda_channel_owner *last; /* table of the last launch alone; NULL: none, or closed */
     cudaEvent_t alone_done;             /* recorded after the last launch alone; NULL: no lanes */
     uint64_t alone_count;               /* times that it was recorded; changed under all locks */
-    struct sw_cuda_scratch_area areas[2]; /* of launches alone: 64-bit slots, 128-bit slots */
+    struct sw_cuda_scratch_area areas[2]; /* of launches alone: 32-bit keys, 64-bit keys */
     struct sw_cuda_lane lanes[SW_CUDA_LANES_MAX];
     uint32_t lane_count; /* atomic; only rises */
     bool lanes_failed;   /* atomic: the driver gave no event for another lane */

@@ -22,7 +22,7 @@
  * continues past a slice, the first of the three steps looks the key up. The block with the end of
  * the run looks it up again, and only that block writes the result.
  *
- * A SOURCE is the sorted batch of an engine, of 64 or 128 bits (BITS):
+ * A SOURCE is the sorted batch of an engine, of a format of slots (BITS, widths.h):
  *   typedef place        where a key is; zeroed: nowhere
  *   count                operations
  *   scratch              struct sw_run_scratch<BITS>
@@ -78,6 +78,11 @@ template <int BITS> struct sw_run_kind;
     };
 SW_WIDTHS(SW_RUN_KIND)
 #undef SW_RUN_KIND
+/* Key sets: all values are 0. */
+template <> struct sw_run_kind<65> : sw_run_kind<64> {
+};
+template <> struct sw_run_kind<129> : sw_run_kind<128> {
+};
 
 template <int BITS> struct sw_run_operation {
     typename sw_run_kind<BITS>::word operand;

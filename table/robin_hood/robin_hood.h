@@ -4,7 +4,7 @@
  * of slots.
  *
  * Instantiates robin_hood.inl and its companions for 64-bit slots (names end in _s64) and 128-bit
- * slots (_s128), and in C for key sets with slots of 32 bits (_k32) and 64 bits (_k64).
+ * slots (_s128), and for key sets with slots of 32 bits (_k32) and 64 bits (_k64).
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_ROBIN_HOOD_H
 #define SHERWOOD_TABLE_ROBIN_HOOD_ROBIN_HOOD_H
@@ -170,12 +170,10 @@ typedef unsigned __int128 sw_u128;
 /* Each file needs the one before it. */
 #define SW_WIDTH_BODY "table/robin_hood/slot.inl"
 #include "table/each_width.inl"
-#ifndef __cplusplus
 #define SW_WIDTH_BODY "table/robin_hood/set_slot.inl"
 #include "table/each_set.inl"
 #define SW_WIDTH_BODY "proto/ops/apply.inl"
 #include "table/each_set.inl"
-#endif
 #define SW_WIDTH_BODY "table/robin_hood/robin_hood.inl"
 #include "table/each_format.inl"
 #define SW_WIDTH_BODY "table/robin_hood/execute.inl"

@@ -68,7 +68,25 @@ SW_HD static inline void RH(bucket_load)(const struct RH(slot) * bucket,
 SW_HD static inline void RH(bucket_read)(const struct RH(slot) * bucket,
                                          struct RH(slot) out[SW_BUCKET_SLOTS])
 {
-#if defined(__CUDA_ARCH__) && RH_BITS == 64
+#if defined(__CUDA_ARCH__) && defined(SW_WIDTH_SET) && RH_BITS == 64 && SW_BUCKET_SLOTS == 2
+    uint2 both = *(const uint2 *)bucket;
+    out[0].m = both.x;
+    out[1].m = both.y;
+#elif defined(__CUDA_ARCH__) && defined(SW_WIDTH_SET) && RH_BITS == 64
+    for (int i = 0; i < SW_BUCKET_SLOTS; i += 4) {
+        uint4 four = *(const uint4 *)(bucket + i);
+        out[i].m = four.x;
+        out[i + 1].m = four.y;
+        out[i + 2].m = four.z;
+        out[i + 3].m = four.w;
+    }
+#elif defined(__CUDA_ARCH__) && defined(SW_WIDTH_SET)
+    for (int i = 0; i < SW_BUCKET_SLOTS; i += 2) {
+        ulonglong2 both = *(const ulonglong2 *)(bucket + i);
+        out[i].m = both.x;
+        out[i + 1].m = both.y;
+    }
+#elif defined(__CUDA_ARCH__) && RH_BITS == 64
     for (int i = 0; i < SW_BUCKET_SLOTS; i += 2) {
         uint4 pair = *(const uint4 *)(bucket + i);
         out[i].value = pair.x;

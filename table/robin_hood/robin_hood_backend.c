@@ -138,26 +138,17 @@ const struct sw_engine_parts sw_robin_hood_ids_engine = {
 
 static int set_valid(const struct sw_table_config *config, char *reason, size_t reason_size)
 {
-    if (config->backend == SW_BACKEND_CUDA) {
-        return sw_config_refuse(
-            reason, reason_size,
-            "a table of keys without values must be in host memory: use the backend cpu");
-    }
     return stash_is_valid(config, "keys without values", reason, reason_size)
                ? valid(config, reason, reason_size)
                : SW_E_INVALID;
 }
 
-static const struct sw_backend *no_cuda(void)
-{
-    return NULL;
-}
-
 const struct sw_engine_parts sw_robin_hood_set_engine = {
     .name = "robin_hood",
-    .fields = SW_FIELD_MAX_CAPACITY | SW_FIELD_MAX_PROBE | SW_FIELD_SET,
+    .fields = SW_FIELD_MAX_CAPACITY | SW_FIELD_MAX_PROBE | SW_FIELD_RANGES | SW_FIELD_HINTS |
+              SW_FIELD_SET,
     .valid = set_valid,
     .bytes = bytes,
     .cpu = &sw_robin_hood_set_backend_cpu,
-    .cuda = no_cuda,
+    .cuda = sw_robin_hood_set_backend_cuda,
 };

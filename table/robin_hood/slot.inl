@@ -38,6 +38,12 @@ SW_HD static inline RH_WORD RH(slot_value)(struct RH(slot) slot)
     return slot.value;
 }
 
+/* Stores the value alone. */
+SW_HD static inline void RH(slot_put_value)(struct RH(slot) * slot, RH_WORD value)
+{
+    slot->value = value;
+}
+
 SW_HD static inline struct RH(slot) RH(slot_empty)(void)
 {
     return RH(slot_of)(RH_EMPTY, RH_EMPTY);

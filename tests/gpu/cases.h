@@ -45,6 +45,7 @@ struct test_case {
     uint32_t stash;     /* 0: left-overs are handed back */
     uint32_t growth;    /* times the first capacity the table may grow to; 0: it does not grow */
     enum case_tunings tunings;
+    bool sets;           /* also with key sets: all batches by pair_run */
     bool several_queues; /* work of several streams meets */
     bool slow;           /* only with --full, and only with the table's own choice */
     bool full_only;      /* only with --full */

@@ -167,12 +167,12 @@ static bool check_stash(struct pair *pair, int s)
     size_t bytes = sw_table_raw_bytes(pair->side[s].table);
     uint64_t *raw = calloc(bytes / sizeof(uint64_t) + 1, sizeof(uint64_t));
     int status = raw == NULL ? SW_E_NOMEM : sw_table_raw_copy(pair->side[s].table, raw);
-    uint64_t words = pair->slot_bits / 64; /* of a slot; all ones if it is empty */
+    const uint32_t words = pair->is_set ? 1 : 2; /* of a slot; m is the last */
+    const uint64_t slots = bytes / (pair->slot_bits / 16) / words;
     uint64_t held = 0;
     for (uint64_t i = (info.buckets + info.max_probe) * info.bucket_slots;
-         status == SW_OK && i < bytes / (8 * words); i++) {
-        uint64_t m = words == 1 ? raw[i] >> 32 : raw[2 * i + 1];
-        held += m != ones_of(pair);
+         status == SW_OK && i < slots; i++) {
+        held += pair_word(pair, raw, words * (i + 1) - 1) != ones_of(pair);
     }
     free(raw);
     uint64_t said = stats_of(pair, s).stash_occupied;

@@ -100,8 +100,9 @@ int pair_open(struct pair *pair, const struct sw_table_config *config, enum sw_b
 {
     memset(pair, 0, sizeof(*pair));
     pair->slot_bits = config->slot_bits;
+    pair->is_set = config->is_set;
     pair->n_max = config->batch_ops_max;
-    pair->bulk = config->tuning.bulk;
+    pair->bulk = config->is_set ? SW_CHOICE_NEVER : config->tuning.bulk;
     pair->ranges = config->tuning.ranges;
     pair->seed = config->seed;
     for (int s = 0; s < 2; s++) {
@@ -134,13 +135,27 @@ void pair_close(struct pair *pair)
 
 static bool is_upsert(int op)
 {
-    return op == SW_SET || op == SW_SUM || op == SW_MIN || op == SW_MAX;
+    return op == SW_SET || op == SW_SUM || op == SW_MIN || op == SW_MAX || op == SW_SET_ABSENT;
+}
+
+/* Returns the operation itself, or another one if a key set does not have it. */
+static int op_of_set(int op)
+{
+    const bool has = op < 0 || op == SW_GET || op == SW_SET || op == SW_SET_ABSENT ||
+                     op == SW_SET_PRESENT || op == SW_DELETE;
+    return has ? op : SW_SET_ABSENT;
 }
 
 /* Decides how the next batch is given to both sides. */
 static void choose_form(struct pair *pair)
 {
     enum pair_answers answers = pair->answers;
+    if (pair->is_set) {
+        pair->in.op = op_of_set(pair->in.op);
+        for (uint32_t i = 0; i < pair->in.count && pair->in.op < 0; i++) {
+            pair->in.ops[i] = (uint8_t)op_of_set(pair->in.ops[i]);
+        }
+    }
     pair->form.array = pair->in.op < 0;
     pair->form.group_count = pair->in.group_count;
     if (answers == PAIR_ANSWERS_DRAWN) {
@@ -160,6 +175,7 @@ static void choose_form(struct pair *pair)
         memset(pair->in.ops, pair->in.op, pair->in.count);
     }
     pair->form.previous = answers == PAIR_ANSWERS_ALL || answers == PAIR_ANSWERS_PREVIOUS;
+    pair->form.previous = pair->form.previous && !pair->is_set;
     pair->form.found = answers == PAIR_ANSWERS_ALL || answers == PAIR_ANSWERS_FOUND;
 }
 
@@ -182,7 +198,8 @@ static int side_run(const struct pair *pair, struct side *side)
     batch->ops = pair->form.array ? side->ops : NULL;
     batch->count = pair->in.count;
     batch->keys = side->keys;
-    batch->values = pair->in.op == SW_GET || pair->in.op == SW_DELETE ? NULL : side->values;
+    const bool bare = pair->is_set || pair->in.op == SW_GET || pair->in.op == SW_DELETE;
+    batch->values = bare ? NULL : side->values;
     batch->previous = pair->form.previous ? side->previous : NULL;
     batch->found = pair->form.found ? side->found : NULL;
     batch->group_count = pair->form.group_count;

@@ -49,6 +49,7 @@ enum pair_answers {
 struct pair {
     struct side side[2];
     uint32_t slot_bits;
+    bool is_set;         /* key sets: other operations become those that they have (choose_form) */
     uint32_t n_max;      /* operations of a batch */
     enum sw_choice bulk; /* the tables' tuning of it */
     enum sw_choice ranges;

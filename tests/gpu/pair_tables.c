@@ -28,17 +28,18 @@ static struct entry *read_slots(struct pair *pair, int s, uint64_t *count)
     struct sw_table *table = pair->side[s].table;
     size_t bytes = sw_table_raw_bytes(table);
     void *raw = malloc(bytes);
-    *count = bytes / (pair->slot_bits / 8);
+    const uint32_t words = pair->is_set ? 1 : 2; /* of a slot; m is the last */
+    *count = bytes / (pair->slot_bits / 16) / words;
     struct entry *entries = calloc(*count + 1, sizeof(*entries));
     int status = raw != NULL && entries != NULL ? sw_table_raw_copy(table, raw) : SW_E_NOMEM;
     for (uint64_t i = 0; status == SW_OK && i < *count; i++) {
         if (pair->slot_bits == 64) {
-            uint32_t m = ((const uint32_t *)raw)[2 * i + 1];
+            uint32_t m = ((const uint32_t *)raw)[words * (i + 1) - 1];
             entries[i].m = m == UINT32_MAX ? UINT64_MAX : m; /* EMPTY sorts last in both widths */
-            entries[i].value = ((const uint32_t *)raw)[2 * i];
+            entries[i].value = ((const uint32_t *)raw)[words * i];
         } else {
-            entries[i].m = ((const uint64_t *)raw)[2 * i + 1];
-            entries[i].value = ((const uint64_t *)raw)[2 * i];
+            entries[i].m = ((const uint64_t *)raw)[words * (i + 1) - 1];
+            entries[i].value = ((const uint64_t *)raw)[words * i];
         }
     }
     free(raw);
@@ -175,7 +176,7 @@ static struct entry *scan_side(struct pair *pair, int s, uint32_t wanted, uint64
         batch->count = wanted;
         batch->scan.cursor = cursor;
         batch->scan.keys = side->keys;
-        batch->scan.values = side->values;
+        batch->scan.values = pair->is_set ? NULL : side->values;
         int status = sw_batch_run(side->queue, batch);
         if (status != SW_OK || ++calls > room || *count + batch->scan.got > room) {
             pair_fail(pair, "scan, side %d: call %" PRIu64 ", cursor %#" PRIx64 ": %s", s, calls,
@@ -184,13 +185,8 @@ static struct entry *scan_side(struct pair *pair, int s, uint32_t wanted, uint64
         }
         for (uint32_t i = 0; i < batch->scan.got; i++) {
             struct entry *entry = &entries[(*count)++];
-            if (pair->slot_bits == 64) {
-                entry->m = ((const uint32_t *)side->keys)[i];
-                entry->value = ((const uint32_t *)side->values)[i];
-            } else {
-                entry->m = ((const uint64_t *)side->keys)[i];
-                entry->value = ((const uint64_t *)side->values)[i];
-            }
+            entry->m = pair_word(pair, side->keys, i);
+            entry->value = pair->is_set ? 0 : pair_word(pair, side->values, i);
         }
         cursor = batch->scan.cursor;
     } while (cursor != 0);

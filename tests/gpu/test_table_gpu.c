@@ -155,9 +155,11 @@ static void entitle(char *title, size_t size, const struct test_case *test,
                     const struct sw_table_config *config, uint64_t seed)
 {
     const struct sw_table_tuning *tuning = &config->tuning;
-    int written = snprintf(title, size, "%s, %u-bit slots, load %.3g, seed %llu", test->name,
-                           config->slot_bits, test->load, (unsigned long long)seed);
-    if (tuning->bulk != SW_CHOICE_AUTO && written > 0 && (size_t)written < size) {
+    int written =
+        snprintf(title, size, "%s, %u-bit %s, load %.3g, seed %llu", test->name,
+                 config->is_set ? config->slot_bits / 2 : config->slot_bits,
+                 config->is_set ? "keys alone" : "slots", test->load, (unsigned long long)seed);
+    if (tuning->hints != SW_CHOICE_AUTO && written > 0 && (size_t)written < size) {
         snprintf(title + written, size - (size_t)written, ", bulk %s, hints %s, holes %s, block %u",
                  choice_name(tuning->bulk), choice_name(tuning->hints), choice_name(tuning->holes),
                  tuning->block_size);
@@ -195,15 +197,22 @@ static unsigned run_cases(const struct options *options)
             (options->small && is_large(test))) {
             continue;
         }
-        for (uint32_t run = 0; run < 2 * TUNINGS; run++) {
+        for (uint32_t run = 0; run < 4 * TUNINGS; run++) {
             struct sw_table_config config;
             char title[160];
-            if (!is_wanted(options, test, c, run / 2) || (test->slow && run / 2 > 0)) {
+            if (!is_wanted(options, test, c, run / 4) || (test->slow && run / 4 > 0)) {
                 continue;
             }
             configure(&config, test, &options->scale);
             config.slot_bits = run % 2 == 0 ? 64 : 128;
-            config.tuning = tuning_of(run / 2);
+            config.is_set = run % 4 >= 2;
+            config.tuning = tuning_of(run / 4);
+            if (config.is_set && (!test->sets || config.tuning.bulk == SW_CHOICE_ALWAYS)) {
+                continue;
+            }
+            if (config.is_set) {
+                config.tuning.bulk = SW_CHOICE_AUTO;
+            }
             config.seed = options->seed * 0x9e3779b97f4a7c15ULL + config.slot_bits;
             entitle(title, sizeof(title), test, &config, options->seed);
             if (is_named(options, title) &&

@@ -238,17 +238,17 @@ for each in SHAPES:
 
 @case
 def emulated_cuda():
-    """integers of two engines and rows on the CUDA backend, whose kernels the emulator runs: by frames, RESP, MULTI and a GPU"""
+    """integers of two engines, rows and key sets on the CUDA backend, whose kernels the emulator runs: by frames, RESP, MULTI, a GPU"""
     if not EMULATED.exists():
         raise Skip("make emulated-daemon has not been run")
     if EMULATED.stat().st_mtime < wire.OPERATIONS.stat().st_mtime:
         raise Skip("the emulated daemon is older than proto/ops/operations.h: make emulated-daemon")
-    for shape in (SHAPES[0], SHAPES[2], SHAPES[3]):
+    for shape in (SHAPES[0], SHAPES[2], SHAPES[3], *(shape for shape in SHAPES if shape.numbers == "none")):
         table, what = Table(shape), f"seed {SEED}: {shape.name} on CUDA"
         with serving(*CUDA, *shape.options, program=EMULATED) as server, server.connect() as connection:
             if shape.numbers == "integer":
                 by_one_key(random.Random(SEED), wire.Replies(connection), table, what)
-            session(server, table, what, [Frames] + ([Devices] if Python in doors_here() else []))
+            session(server, table, what, [Frames] + ([Devices] if Python in doors_here() and shape.numbers != "none" else []))
 
 
 @case

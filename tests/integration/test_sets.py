@@ -187,8 +187,7 @@ def slots_move():
 @case
 def refused_options():
     """options that exclude key sets are refused in one sentence"""
-    for flags, words in ((("--backend", "cuda"), "use the backend cpu"), (("--value-bytes", "8"), "have no value-bytes"),
-                         (("--ids", "5"), "have no ids"), (("--default-ttl", "5"), "have no default-ttl"),
+    for flags, words in ((("--value-bytes", "8"), "have no value-bytes"), (("--ids", "5"), "have no ids"), (("--default-ttl", "5"), "have no default-ttl"),
                          (("--rows-max", "5"), "have no rows-max"), (("--rows-in", "host"), "needs rows"),
                          (("--engine", "cache"), "robin_hood"), (("--engine", "cuckoo"), "robin_hood")):
         said = refusal(*SET, *flags)

@@ -350,6 +350,5 @@ const struct sw_backend sw_robin_hood_set_backend_cpu = {
     MEMBERS,
     .batch_kinds = SW_BACKEND_ALL_KINDS,
     .submit = set_submit,
-    .operations = SW_OPS_ONE(SW_GET) | SW_OPS_ONE(SW_SET) | SW_OPS_ONE(SW_SET_ABSENT) |
-                  SW_OPS_ONE(SW_SET_PRESENT) | SW_OPS_ONE(SW_DELETE),
+    .operations = SW_SET_OPERATIONS,
 };

@@ -4,6 +4,7 @@
  */
 #include "table/robin_hood/ids_backend.h"
 #include "table/robin_hood/robin_hood_backend.h"
+#include "table/robin_hood/set_backend.h"
 
 const struct sw_backend *sw_robin_hood_backend_cuda(void)
 {
@@ -16,6 +17,11 @@ const struct sw_backend *sw_robin_hood_rows_backend_cuda(void)
 }
 
 const struct sw_backend *sw_robin_hood_ids_backend_cuda(void)
+{
+    return NULL;
+}
+
+const struct sw_backend *sw_robin_hood_set_backend_cuda(void)
 {
     return NULL;
 }

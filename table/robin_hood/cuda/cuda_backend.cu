@@ -8,6 +8,7 @@
 #include "table/host/memory.h"
 #include "table/robin_hood/cuda/times/expiry.cuh"
 #include "table/robin_hood/ids_backend.h"
+#include "table/robin_hood/set_backend.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +54,8 @@ static cudaError_t open_combined(struct sw_cuda_table *table, uint32_t ops_max)
 {
     struct sw_cuda_combined *combined = &table->combined;
     combined->key_bytes = table->slot_bits / 16;
-    combined->value_bytes = table->config.value_bytes != 0 ? 0 : combined->key_bytes;
+    combined->value_bytes =
+        table->config.value_bytes != 0 || sw_cuda_is_set(table) ? 0 : combined->key_bytes;
     combined->counts_alone = table->config.key_text_bytes > 0; /* the engine does not compare key
                                                                   strings */
     combined->record_bytes = sizeof(struct sw_cuda_record);
@@ -161,11 +163,13 @@ static cudaError_t allocate_all(struct sw_cuda_table *table, const struct sw_geo
     device->arch = compute_capability(table->device);
     device->counts_probes = !config->tuning.without_probe_counts;
     error = open_combined(table, ops_max);
-    if (error == cudaSuccess) {
-        error = open_rows<BITS>(table, geometry, device->multiprocessors);
-    }
-    if (error == cudaSuccess) {
-        error = open_ids<BITS>(table);
+    if constexpr (!sw_width<BITS>::is_set) {
+        if (error == cudaSuccess) {
+            error = open_rows<BITS>(table, geometry, device->multiprocessors);
+        }
+        if (error == cudaSuccess) {
+            error = open_ids<BITS>(table);
+        }
     }
     return error == cudaSuccess ? warm_up<BITS>(table, geometry->slots_total) : error;
 }
@@ -249,10 +253,11 @@ static cudaError_t allocate_for(struct sw_cuda_table *table, const struct sw_tab
                                                               geometries */
     table->config = *config;
     table->slot_bits = config->slot_bits;
+    table->format = sw_format(config->slot_bits, config->is_set);
     table->has_hints = keeps_hints(config);
     table->new_keys = SW_CUDA_NEW_KEYS_ALL;
     pthread_mutex_init(&table->growth, NULL); /* cannot fail, like the owner's mutexes */
-    return SW_BY_BITS(config->slot_bits, allocate_all, table, &geometry);
+    return SW_BY_FORMAT_NUMBER(table->format, allocate_all, table, &geometry);
 }
 
 namespace
@@ -412,13 +417,14 @@ static bool must_wait(const void *context, uint32_t flying)
     return sw_cuda_turn_must_wait((const struct sw_cuda_table *)context, flying);
 }
 
-/* A table with rows, or of ids, has no leftovers. */
-template <uint64_t OPERATIONS, bool LEAVES_OVER> static const struct sw_backend *backend_of()
+/* A table with rows, or of ids, and a key set have no leftovers. In a key set no entry expires. */
+template <uint64_t OPERATIONS, bool LEAVES_OVER, bool EXPIRES = true>
+static const struct sw_backend *backend_of()
 {
     static const struct sw_backend backend = {
         "cuda",
-        OPERATIONS | SW_BACKEND_EXPIRES,
-        SW_BACKEND_ALL_KINDS | 1U << SW_BATCH_SWEEP,
+        OPERATIONS | (EXPIRES ? SW_BACKEND_EXPIRES : 0),
+        SW_BACKEND_ALL_KINDS | (EXPIRES ? 1U << SW_BATCH_SWEEP : 0),
         LEAVES_OVER,
         cuda_open,
         cuda_close,
@@ -441,7 +447,7 @@ template <uint64_t OPERATIONS, bool LEAVES_OVER> static const struct sw_backend 
         NULL,
         NULL,
         sw_cuda_clock,
-        sw_cuda_suspend_expiry,
+        EXPIRES ? sw_cuda_suspend_expiry : NULL,
         NULL,
         sw_cuda_keeps_times,
         must_wait,
@@ -465,4 +471,9 @@ const struct sw_backend *sw_robin_hood_rows_backend_cuda(void)
 const struct sw_backend *sw_robin_hood_ids_backend_cuda(void)
 {
     return backend_of<SW_ID_OPERATIONS, false>();
+}
+
+const struct sw_backend *sw_robin_hood_set_backend_cuda(void)
+{
+    return backend_of<SW_SET_OPERATIONS, false, false>();
 }

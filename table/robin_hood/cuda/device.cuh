@@ -169,13 +169,46 @@ template <int BITS> struct sw_cuda_key_slots {
 #define SW_CUDA_REST_BLOCKS_MAX 512
 #define SW_CUDA_OVERFULL_COUNTS (256 * (SW_CUDA_REST_BLOCKS_MAX + 1))
 
-/* An operation moved to its range. Aligned so that it is written in whole sectors. */
+/* An operation moved to its range. Aligned so that it is written in whole sectors, or without an
+ * operand in halves or quarters of them. */
 template <int BITS> struct alignas(BITS / 4) sw_cuda_moved {
     typename sw_width<BITS>::word m;
     typename sw_width<BITS>::word operand;
     uint32_t operation; /* its number; in a batch of several kinds the bits above NUMBER_BITS
                            (in_order.cuh) hold the kind */
 };
+template <typename WORD> struct alignas(2 * sizeof(WORD)) sw_cuda_moved_key {
+    WORD m;
+    uint32_t operation;
+};
+template <> struct sw_cuda_moved<65> : sw_cuda_moved_key<uint32_t> {
+};
+template <> struct sw_cuda_moved<129> : sw_cuda_moved_key<uint64_t> {
+};
+
+template <int BITS>
+static __device__ inline struct sw_cuda_moved<BITS>
+sw_moved_of(typename sw_width<BITS>::word m, typename sw_width<BITS>::word operand,
+            uint32_t operation) {
+    struct sw_cuda_moved<BITS> moved;
+    moved.m = m;
+    if constexpr (!sw_width<BITS>::is_set) {
+        moved.operand = operand;
+    }
+    moved.operation = operation;
+    return moved;
+}
+
+template <int BITS>
+static __device__ inline typename sw_width<BITS>::word
+sw_moved_operand(const struct sw_cuda_moved<BITS> &moved)
+{
+    if constexpr (sw_width<BITS>::is_set) {
+        return 0;
+    } else {
+        return moved.operand;
+    }
+}
 
 /* An operation of an overfull range: its key slot and its number. */
 struct sw_overfull_operation {

@@ -37,6 +37,7 @@
 struct sw_cuda_table : sw_cuda_channel_owner {
     struct sw_table_config config;
     uint32_t slot_bits;
+    uint32_t format; /* of the slots (widths.h) */
     bool has_hints;
     pthread_mutex_t growth;
     struct sw_cuda_pool *pool;        /* memory of the arrays; the launcher's */
@@ -60,7 +61,7 @@ struct sw_cuda_table : sw_cuda_channel_owner {
     bool (*is_suspended)(const void *context, uint64_t key);
     const void *suspended_context;
 #define DEVICE(bits, word, suffix) struct sw_cuda_device<bits> suffix;
-    SW_WIDTHS(DEVICE) /* only the member for slot_bits is filled in */
+    SW_FORMATS(DEVICE) /* only the member for `format` is filled in */
 #undef DEVICE
     uint64_t hints_age; /* atomic: at least the entries inserted by the batches polled since the
                            hints were exact */
@@ -127,7 +128,7 @@ static inline struct sw_cuda_device<BITS> *sw_cuda_device_of(struct sw_cuda_tabl
     inline struct sw_cuda_device<bits> *sw_cuda_device_of<bits>(struct sw_cuda_table * table) { \
         return &table->suffix;                                                                  \
     }
-SW_WIDTHS(DEVICE_OF)
+SW_FORMATS(DEVICE_OF)
 #undef DEVICE_OF
 
 /* Returns whether other processes may map a table of this configuration. */
@@ -266,6 +267,11 @@ static inline bool sw_cuda_has_rows(const struct sw_cuda_table *table)
     return sw_cuda_arena_is_open(&table->arena);
 }
 
+static inline bool sw_cuda_is_set(const struct sw_cuda_table *table)
+{
+    return (table->format & SW_FORMAT_SET) != 0;
+}
+
 static inline bool sw_cuda_has_ids(const struct sw_cuda_table *table)
 {
     return sw_cuda_ids_are_open(&table->ids);
@@ -315,9 +321,11 @@ sw_cuda_typed_batch(struct sw_cuda_queue *queue, const struct sw_batch *batch, u
     typed.count = batch->count;
     typed.ops = batch->ops;
     typed.keys = (const word *)batch->keys;
-    typed.values = (const word *)batch->values;
-    typed.expected = (const word *)batch->expected;
-    typed.previous = (word *)batch->previous;
+    if (!sw_width<BITS>::is_set) { /* otherwise their elements have 0 bytes */
+        typed.values = (const word *)batch->values;
+        typed.expected = (const word *)batch->expected;
+        typed.previous = (word *)batch->previous;
+    }
     typed.found = (uint32_t *)batch->found;
     if (batch->group_count > 0) {
         typed.group_count = batch->group_count;

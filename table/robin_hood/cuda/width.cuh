@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * width.cuh - the functions and types of robin_hood.h chosen by slot width, for kernel templates.
+ * width.cuh - the functions and types of robin_hood.h chosen by the format of slots, for
+ * kernel templates. Their parameter BITS is the number of a format (widths.h): 64 or 128, and 65 or
+ * 129 for key sets. So BITS / 2 is the bits of a key.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WIDTH_CUH
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_WIDTH_CUH
+
+#include <type_traits>
 
 #include "table/robin_hood/robin_hood.h"
 
@@ -19,6 +23,19 @@ template <int BITS> struct sw_width;
         typedef struct sw_undo_##suffix undo;                                                    \
         typedef struct sw_place_##suffix place;                                                  \
         static constexpr word empty = (word)-1;                                                  \
+        static constexpr bool is_set = (bits & SW_FORMAT_SET) != 0;                              \
+        static __host__ __device__ slot slot_of(word m, word value)                              \
+        {                                                                                        \
+            return sw_slot_of_##suffix(m, value);                                                \
+        }                                                                                        \
+        static __device__ word value(const slot &s)                                              \
+        {                                                                                        \
+            return sw_slot_value_##suffix(s);                                                    \
+        }                                                                                        \
+        static __device__ void put_value(slot *s, word value)                                    \
+        {                                                                                        \
+            sw_slot_put_value_##suffix(s, value);                                                \
+        }                                                                                        \
         static __host__ __device__ uint64_t home(const view *v, word m)                          \
         {                                                                                        \
             return sw_home_##suffix(v, m);                                                       \
@@ -138,7 +155,30 @@ template <int BITS> struct sw_width;
         }                                                                                        \
     };
 
-SW_WIDTHS(SW_WIDTH)
+SW_FORMATS(SW_WIDTH)
 #undef SW_WIDTH
+
+/* The unit in which kernels write many slots: 16 bytes, or a bucket if that is less. */
+template <int BITS> struct sw_pack {
+    static constexpr bool is_half = sizeof(typename sw_width<BITS>::slot) * SW_BUCKET_SLOTS < 16;
+    typedef typename std::conditional<is_half, uint2, uint4>::type type;
+    static constexpr int slots = (int)(sizeof(type) / sizeof(typename sw_width<BITS>::slot));
+    static __device__ type empty() /* EMPTY slots */
+    {
+        if constexpr (is_half) {
+            return make_uint2(~0U, ~0U);
+        } else {
+            return make_uint4(~0U, ~0U, ~0U, ~0U);
+        }
+    }
+};
+
+/* Returns whether a slot whose m is all ones is EMPTY. If not, it is a tombstone: a removed entry,
+ * until a rebuild. Key sets have no tombstones. */
+template <int BITS>
+static __device__ inline bool sw_is_empty(const typename sw_width<BITS>::slot &s)
+{
+    return sw_width<BITS>::is_set || sw_width<BITS>::value(s) == sw_width<BITS>::empty;
+}
 
 #endif

@@ -87,7 +87,9 @@ static __device__ inline typename sw_width<BITS>::slot
 slot_of_lane(typename sw_width<BITS>::slot slot, int lane)
 {
     slot.m = __shfl_sync(SW_WARP_ALL, slot.m, lane, LANES);
-    slot.value = __shfl_sync(SW_WARP_ALL, slot.value, lane, LANES);
+    if constexpr (!sw_width<BITS>::is_set) {
+        slot.value = __shfl_sync(SW_WARP_ALL, slot.value, lane, LANES);
+    }
     return slot;
 }
 
@@ -99,7 +101,7 @@ slot_at(const typename sw_width<BITS>::slot held[SW_BUCKET_SLOTS], int index)
 {
     typename sw_width<BITS>::slot slot;
     slot.m = sw_width<BITS>::empty;
-    slot.value = sw_width<BITS>::empty;
+    sw_width<BITS>::put_value(&slot, sw_width<BITS>::empty);
     for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
         if (i == index) {
             slot = held[i];
@@ -133,7 +135,7 @@ static __device__ inline struct step<BITS> step_into(const struct sw_cuda_device
     step.inside = step.stepped && step.number < view->buckets_total;
     for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
         step.held[i].m = W::empty;
-        step.held[i].value = W::empty;
+        W::put_value(&step.held[i], W::empty);
     }
     if (step.inside) {
         W::bucket_read(view, step.number, step.held);
@@ -226,7 +228,9 @@ static __device__ inline bool insert_step(const struct sw_cuda_device<BITS> &dev
         step.inside && (chain->holds || (step.number >= chain->home && top.m > chain->carried.m));
     const int begin = first_lane(takes);
     in.m = __shfl_up_sync(SW_WARP_ALL, top.m, 1, LANES);
-    in.value = __shfl_up_sync(SW_WARP_ALL, top.value, 1, LANES);
+    if constexpr (!W::is_set) {
+        in.value = __shfl_up_sync(SW_WARP_ALL, top.value, 1, LANES);
+    }
     if (lane == begin) {
         in = chain->carried;
     }
@@ -326,7 +330,9 @@ static __device__ inline void removal_step(const struct sw_cuda_device<BITS> &de
     const int begin = first_lane(step.inside && (chain->holds ? lane == 0 && displaced : at >= 0));
     typename W::slot next;
     next.m = __shfl_down_sync(SW_WARP_ALL, low.m, 1, LANES);
-    next.value = __shfl_down_sync(SW_WARP_ALL, low.value, 1, LANES);
+    if constexpr (!W::is_set) {
+        next.value = __shfl_down_sync(SW_WARP_ALL, low.value, 1, LANES);
+    }
     const bool gives = __shfl_down_sync(SW_WARP_ALL, displaced, 1, LANES);
     /* the last lane cannot know: its neighbour is in the next lock range */
     const int end = first_lane(step.stepped && lane >= begin && (lane == LANES - 1 || !gives));
@@ -337,7 +343,7 @@ static __device__ inline void removal_step(const struct sw_cuda_device<BITS> &de
     if (lane >= begin && lane <= end) {
         if (lane == end) {
             next.m = W::empty;
-            next.value = W::empty;
+            W::put_value(&next, W::empty);
         }
         *given_up = next;
         ++*probes;
@@ -443,4 +449,4 @@ cudaError_t sw_cuda_launch_removals(const struct sw_cuda_device<BITS> *device, u
                                                       uint32_t, cudaStream_t);              \
     template cudaError_t sw_cuda_launch_removals<BITS>(const struct sw_cuda_device<BITS> *, \
                                                        uint32_t, cudaStream_t);
-SW_WIDTHS(INSTANTIATE)
+SW_FORMATS(INSTANTIATE)

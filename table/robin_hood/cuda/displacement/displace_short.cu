@@ -172,7 +172,7 @@ static __device__ inline enum removed try_remove(const struct sw_cuda_device<BIT
             hole = from;
         }
         hole->m = W::empty;
-        hole->value = W::empty;
+        W::put_value(hole, W::empty);
         W::hint_forget(view, device.hints, b, b + chain.moves + 1, 0, 1);
     }
     if (chain.both) {
@@ -278,4 +278,4 @@ cudaError_t sw_cuda_launch_short_removals(const struct sw_cuda_device<BITS> *dev
                                                             uint32_t, cudaStream_t);              \
     template cudaError_t sw_cuda_launch_short_removals<BITS>(const struct sw_cuda_device<BITS> *, \
                                                              uint32_t, cudaStream_t);
-SW_WIDTHS(INSTANTIATE)
+SW_FORMATS(INSTANTIATE)

@@ -13,7 +13,7 @@ static cudaError_t prepare(struct sw_cuda_queue *queue, struct sw_batch *batch,
 {
     struct sw_cuda_table *table = queue->table;
     const struct sw_geometry *geometry = &table->arrays.geometry;
-    const uint64_t slots_bytes = geometry->slots_total * (table->slot_bits / 8);
+    const uint64_t slots_bytes = geometry->slots_total * (sw_format_slot_bytes(table->format));
     struct sw_cuda_rows_image *image = (struct sw_cuda_rows_image *)calloc(1, sizeof(*image));
     cudaError_t error = cudaSuccess;
     bool done = true;
@@ -23,6 +23,7 @@ static cudaError_t prepare(struct sw_cuda_queue *queue, struct sw_batch *batch,
     parts[0] = {table->arrays.slots, slots_bytes};
     parts[2] = {table->state, sizeof(*table->state)};
     image->kind.slot_bits = table->slot_bits;
+    image->kind.is_set = sw_cuda_is_set(table);
     image->kind.mixed = true;
     image->kind.seed = table->config.seed;
     if (sw_cuda_keeps_times(table)) {

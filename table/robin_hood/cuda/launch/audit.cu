@@ -24,7 +24,8 @@ static int read_back(struct sw_cuda_table *table, struct sw_state *state, void *
     }
     if (error == cudaSuccess) {
         error = cudaMemcpyAsync(slots, table->arrays.slots,
-                                table->arrays.geometry.slots_total * (table->slot_bits / 8),
+                                table->arrays.geometry.slots_total *
+                                    sw_format_slot_bytes(table->format),
                                 cudaMemcpyDeviceToHost, cudaStreamPerThread);
     }
     if (error == cudaSuccess) {
@@ -166,7 +167,7 @@ int sw_cuda_audit(void *context, char *violation, size_t violation_size)
     }
     int status = read_back(table, &state, slots);
     if (status == SW_OK) {
-        status = sw_check_slots(table->slot_bits, &table->arrays.geometry, &state, slots, violation,
+        status = sw_check_slots(table->format, &table->arrays.geometry, &state, slots, violation,
                                 violation_size);
     }
     if (status == SW_OK && sw_cuda_has_rows(table)) {
@@ -216,7 +217,7 @@ int sw_cuda_raw_copy(void *context, void *slots)
     }
     memcpy(holed, slots, (size_t)geometry->bytes_total);
     memset(slots, 0xff, (size_t)geometry->bytes_total);
-    status = SW_BY_BITS(table->slot_bits, close_holes, geometry, &state, holed, slots)
+    status = SW_BY_FORMAT_NUMBER(table->format, close_holes, geometry, &state, holed, slots)
                  ? SW_OK
                  : SW_E_DEVICE;
     free(holed);

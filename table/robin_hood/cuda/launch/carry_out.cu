@@ -86,12 +86,15 @@ cudaError_t sw_cuda_carry_out(struct sw_cuda_queue *queue, struct sw_cuda_combin
                               struct sw_combined_launch *combined, struct sw_cuda_mix mix,
                               uint64_t ticket)
 {
-    if (sw_cuda_has_ids(queue->table)) {
-        return carry_out_on_ids<BITS>(queue, memory, combined, mix, ticket);
+    if constexpr (!sw_width<BITS>::is_set) {
+        if (sw_cuda_has_ids(queue->table)) {
+            return carry_out_on_ids<BITS>(queue, memory, combined, mix, ticket);
+        }
+        if (sw_cuda_has_rows(queue->table)) {
+            return carry_out_on_rows<BITS>(queue, memory, combined, mix, ticket);
+        }
     }
-    return sw_cuda_has_rows(queue->table)
-               ? carry_out_on_rows<BITS>(queue, memory, combined, mix, ticket)
-               : carry_out<BITS>(queue, memory, combined, mix, ticket, NULL);
+    return carry_out<BITS>(queue, memory, combined, mix, ticket, NULL);
 }
 
 cudaError_t sw_cuda_gather(struct sw_cuda_queue *queue, struct sw_cuda_combined *memory,
@@ -151,4 +154,4 @@ cudaError_t sw_cuda_enqueue_combined(struct sw_cuda_queue *queue, struct sw_cuda
     template cudaError_t sw_cuda_enqueue_combined<BITS>(                                \
         struct sw_cuda_queue *, struct sw_cuda_combined *, struct sw_combined_launch *, \
         struct sw_cuda_mix, uint64_t, void *);
-SW_WIDTHS(INSTANTIATE)
+SW_FORMATS(INSTANTIATE)

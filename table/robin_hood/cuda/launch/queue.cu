@@ -181,7 +181,7 @@ static bool enqueue_in_order(struct sw_cuda_queue *queue, struct sw_batch *batch
         error = sw_cuda_grow_for(queue, mix.upserts, ticket);
     }
     if (error == cudaSuccess) {
-        error = SW_BY_BITS(queue->table->slot_bits, enqueue, queue, batch, mix, ticket);
+        error = SW_BY_FORMAT_NUMBER(queue->table->format, enqueue, queue, batch, mix, ticket);
     }
     return sw_cuda_channel_end(queue, error);
 }

@@ -13,7 +13,7 @@ static struct sw_cuda_read<BITS> typed_read(struct sw_cuda_queue *queue,
     struct sw_cuda_read<BITS> read;
     read.count = batch->kind == SW_BATCH_OPERATIONS ? batch->count : 0;
     read.keys = (const word *)batch->keys;
-    read.previous = (word *)batch->previous;
+    read.previous = sw_width<BITS>::is_set ? NULL : (word *)batch->previous;
     read.found = (uint32_t *)batch->found;
     read.record = sw_cuda_record_of(queue, ticket);
     read.tally = &queue->tallies[ticket % SW_CUDA_IN_FLIGHT_MAX];
@@ -85,8 +85,10 @@ static cudaError_t launch_reads(struct sw_cuda_queue *queue, struct sw_batch *co
     struct sw_cuda_table *table = queue->table;
     const bool some = sw_cuda_keeps_times(table) && batches[0]->kind == SW_BATCH_OPERATIONS;
     cudaError_t error = answer_times(queue, batches, count, some);
-    for (uint32_t b = 0; b < count && some && error == cudaSuccess; b++) {
-        error = launch_unexpired<BITS>(queue, batches[b], tickets[b]);
+    if constexpr (!sw_width<BITS>::is_set) {
+        for (uint32_t b = 0; b < count && some && error == cudaSuccess; b++) {
+            error = launch_unexpired<BITS>(queue, batches[b], tickets[b]);
+        }
     }
     if (some || error != cudaSuccess) {
         return error;
@@ -100,16 +102,19 @@ static cudaError_t launch_reads(struct sw_cuda_queue *queue, struct sw_batch *co
     queue->reads_pending = true;
     const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
     const bool use_hints = sw_cuda_hints_pay(table);
-    for (uint32_t b = 0; b < count && error == cudaSuccess; b++) {
-        error = compare_key_strings<BITS>(queue, batches[b], reads.batches[b].record, NULL);
+    if constexpr (!sw_width<BITS>::is_set) {
+        for (uint32_t b = 0; b < count && error == cudaSuccess; b++) {
+            error = compare_key_strings<BITS>(queue, batches[b], reads.batches[b].record, NULL);
+        }
+        if (error != cudaSuccess) {
+            return error;
+        }
+        if (sw_cuda_has_rows(table)) {
+            return sw_cuda_launch_row_get<BITS, N>(device, &table->arena.view, use_hints, &reads,
+                                                   queue->stream);
+        }
     }
-    if (error != cudaSuccess) {
-        return error;
-    }
-    return sw_cuda_has_rows(table)
-               ? sw_cuda_launch_row_get<BITS, N>(device, &table->arena.view, use_hints, &reads,
-                                                 queue->stream)
-               : sw_cuda_launch_get<BITS, N>(device, use_hints, &reads, queue->stream);
+    return sw_cuda_launch_get<BITS, N>(device, use_hints, &reads, queue->stream);
 }
 
 template <int BITS> cudaError_t sw_cuda_launch_held(struct sw_cuda_queue *queue)
@@ -143,4 +148,4 @@ cudaError_t sw_cuda_launch_read(struct sw_cuda_queue *queue, struct sw_batch *ba
     template cudaError_t sw_cuda_launch_held<BITS>(struct sw_cuda_queue *);                   \
     template cudaError_t sw_cuda_launch_read<BITS>(struct sw_cuda_queue *, struct sw_batch *, \
                                                    uint64_t);
-SW_WIDTHS(INSTANTIATE)
+SW_FORMATS(INSTANTIATE)

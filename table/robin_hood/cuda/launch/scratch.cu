@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * scratch.cu - the scratch of write launches: memory that all tables of a device share, one area
- * for each width of slots. A launch uses it while it has the turn (device/launcher.cuh). Between
- * launches ranged.lengths is zero, so the tables of a width place the arrays alike.
+ * for each width of keys. A launch uses it while it has the turn (device/launcher.cuh). Between
+ * launches ranged.lengths is zero, so the tables of a width place this array alike. Key sets use
+ * the areas of pairs, and less of them.
  */
 #include "table/device/cutter.cuh"
 #include "table/robin_hood/cuda/host.cuh"
@@ -135,19 +136,20 @@ template <int BITS> static cudaError_t sort_bytes_of(uint32_t n, size_t *bytes)
     return error;
 }
 
-/* Returns the area of this width among those of the launches alone, or of a lane. */
+/* Returns the area of this width of keys among those of the launches alone, or of a lane. */
 template <int BITS>
 static struct sw_cuda_scratch_area *area_of(const struct sw_cuda_table *table,
                                             struct sw_cuda_lane *lane)
 {
-    return &(lane != NULL ? lane->areas : table->launcher->areas)[BITS == 64 ? 0 : 1];
+    return &(lane != NULL ? lane->areas : table->launcher->areas)[BITS < 128 ? 0 : 1];
 }
 
 /* Replaces the memory of the area. Under its turn, when no launch uses it. */
-template <int BITS>
+template <int FORMAT>
 static cudaError_t enlarge(struct sw_cuda_table *table, struct sw_cuda_scratch_area *area,
                            uint32_t n)
 {
+    constexpr int BITS = FORMAT & ~(int)SW_FORMAT_SET; /* the arrays of pairs take more */
     struct sw_cuda_scratch<BITS> scratch;
     size_t sort_bytes = 0;
     void *memory = NULL;
@@ -247,11 +249,11 @@ static cudaError_t begin_launch(struct sw_cuda_queue *queue, uint32_t operations
 cudaError_t sw_cuda_begin_launch(struct sw_cuda_queue *queue, uint32_t operations)
 {
     const bool is_alone = sw_cuda_has_rows(queue->table); /* row_repeats.cu needs all its blocks */
-    return SW_BY_BITS(queue->table->slot_bits, begin_launch, queue,
-                      is_alone ? UINT32_MAX : operations);
+    return SW_BY_FORMAT_NUMBER(queue->table->format, begin_launch, queue,
+                               is_alone ? UINT32_MAX : operations);
 }
 
 #define INSTANTIATE(BITS, ...)                                                            \
     template cudaError_t sw_cuda_reserve_scratch<BITS>(struct sw_cuda_table *, uint32_t); \
     template void sw_cuda_use_scratch<BITS>(struct sw_cuda_table *);
-SW_WIDTHS(INSTANTIATE)
+SW_FORMATS(INSTANTIATE)

@@ -50,8 +50,7 @@ static uint64_t keys_of(const struct sw_cuda_queue *queue)
  * have slots of one width, and values of one kind. */
 static bool are_alike(const struct sw_cuda_table *table, const struct sw_cuda_table *other)
 {
-    return table->slot_bits == other->slot_bits &&
-           sw_cuda_has_rows(table) == sw_cuda_has_rows(other);
+    return table->format == other->format && sw_cuda_has_rows(table) == sw_cuda_has_rows(other);
 }
 
 /* Chooses the queues whose deferred reads are to share a launch: `queue`, and others of its reader
@@ -128,7 +127,7 @@ template <int BITS> static void add(struct launch<BITS> *launch, struct sw_cuda_
             &launch->reads.batches[launch->reads.batch_count++];
         sw_cuda_report_clock(queue->table, batch);
         *read = {(const word *)batch->keys,
-                 (word *)batch->previous,
+                 sw_width<BITS>::is_set ? NULL : (word *)batch->previous,
                  (uint32_t *)batch->found,
                  (const struct sw_cuda_read_view<BITS> *)queue->view,
                  batch->_ticket,
@@ -172,9 +171,12 @@ template <int BITS> static cudaError_t enqueue(struct launch<BITS> *launch)
     if (error != cudaSuccess) {
         return error;
     }
-    return sw_cuda_has_rows(launch->queues[0]->table)
-               ? sw_cuda_launch_shared_row_get<BITS>(&launch->reads, stream)
-               : sw_cuda_launch_shared_get<BITS>(&launch->reads, stream);
+    if constexpr (!sw_width<BITS>::is_set) {
+        if (sw_cuda_has_rows(launch->queues[0]->table)) {
+            return sw_cuda_launch_shared_row_get<BITS>(&launch->reads, stream);
+        }
+    }
+    return sw_cuda_launch_shared_get<BITS>(&launch->reads, stream);
 }
 
 template <int BITS>
@@ -205,7 +207,7 @@ void sw_cuda_share_reads(struct sw_cuda_queue *queue)
     const uint32_t count = choose(queue, chosen);
     if (count > 1 &&
         sw_cuda_check(queue->table, sw_cuda_use_device(queue->table->device), "the device")) {
-        SW_BY_BITS(queue->table->slot_bits, share, chosen, count, queue->table->order_tries);
+        SW_BY_FORMAT_NUMBER(queue->table->format, share, chosen, count, queue->table->order_tries);
     }
 }
 
@@ -226,7 +228,7 @@ int sw_cuda_queue_join(void *context, uint32_t thread)
     }
     cudaError_t error = cudaSetDevice(queue->table->device);
     if (error == cudaSuccess) {
-        error = SW_BY_BITS(queue->table->slot_bits, open_view, queue);
+        error = SW_BY_FORMAT_NUMBER(queue->table->format, open_view, queue);
     }
     if (error == cudaSuccess) {
         error = sw_cuda_reader_join(queue, thread);

@@ -96,8 +96,8 @@ static cudaError_t warm_up_ranges(const struct sw_cuda_device<BITS> *device,
 
 /* Merges SETs and SUMs of key 0 into the empty table, and empties it again. */
 template <int BITS>
-static cudaError_t warm_up_sets(const struct sw_cuda_device<BITS> *device,
-                                struct sw_cuda_batch<BITS> batch, uint64_t slots_total)
+static cudaError_t warm_up_merges(const struct sw_cuda_device<BITS> *device,
+                                  struct sw_cuda_batch<BITS> batch, uint64_t slots_total)
 {
     cudaError_t error = cudaSuccess;
     batch.values = batch.keys;
@@ -129,9 +129,6 @@ static cudaError_t warm_up_sets(const struct sw_cuda_device<BITS> *device,
             error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);
         }
     }
-    if (error == cudaSuccess && device->hints != NULL) {
-        error = sw_cuda_launch_hints<BITS>(device, cudaStreamPerThread);
-    }
     return error;
 }
 
@@ -145,8 +142,10 @@ static cudaError_t warm_up_moves(const struct sw_cuda_device<BITS> *device,
     cudaStream_t stream = cudaStreamPerThread;
     batch.op = SW_DELETE;
     cudaError_t error = sw_cuda_launch_net_effects<BITS>(device, &batch, stream);
-    if (error == cudaSuccess) {
-        error = sw_cuda_launch_tombstones<BITS>(device, &batch, stream);
+    if constexpr (!sw_width<BITS>::is_set) {
+        if (error == cudaSuccess) {
+            error = sw_cuda_launch_tombstones<BITS>(device, &batch, stream);
+        }
     }
     if (error == cudaSuccess) {
         error = sw_cuda_launch_finish<BITS>(device, &batch, stream);
@@ -207,8 +206,13 @@ cudaError_t sw_cuda_warm_up(const struct sw_cuda_device<BITS> *device, uint32_t 
         if (error == cudaSuccess) {
             error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);
         }
-        if (error == cudaSuccess) {
-            error = warm_up_sets<BITS>(device, batch, slots_total);
+        if constexpr (!sw_width<BITS>::is_set) {
+            if (error == cudaSuccess) {
+                error = warm_up_merges<BITS>(device, batch, slots_total);
+            }
+        }
+        if (error == cudaSuccess && device->hints != NULL) {
+            error = sw_cuda_launch_hints<BITS>(device, cudaStreamPerThread);
         }
         if (error == cudaSuccess) {
             error = warm_up_ranges<BITS>(device, batch, slots_total);
@@ -228,4 +232,4 @@ static_assert(sizeof(struct sw_cuda_tally) + sizeof(struct sw_cuda_record) <=
 #define INSTANTIATE(BITS, ...)                                                                \
     template cudaError_t sw_cuda_warm_up<BITS>(const struct sw_cuda_device<BITS> *, uint32_t, \
                                                uint64_t);
-SW_WIDTHS(INSTANTIATE)
+SW_FORMATS(INSTANTIATE)

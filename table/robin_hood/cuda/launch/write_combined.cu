@@ -55,8 +55,9 @@ static cudaError_t enqueue(struct sw_cuda_queue *queue, struct sw_combined_launc
     }
     error = sw_cuda_begin_launch(queue, operations_of(combined));
     if (error == cudaSuccess) {
-        error = SW_BY_BITS(table->slot_bits, sw_cuda_enqueue_combined, queue, &table->combined,
-                           combined, mix, ticket, sw_cuda_record_of(queue, ticket));
+        error =
+            SW_BY_FORMAT_NUMBER(table->format, sw_cuda_enqueue_combined, queue, &table->combined,
+                                combined, mix, ticket, sw_cuda_record_of(queue, ticket));
     }
     return sw_cuda_turn_end(queue, error);
 }

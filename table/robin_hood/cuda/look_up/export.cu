@@ -11,14 +11,16 @@
 
 bool sw_cuda_may_export(const struct sw_table_config *config)
 {
-    return config->direct && config->value_bytes == 0 && !sw_config_has_ids(config);
+    return config->direct && !config->is_set && config->value_bytes == 0 &&
+           !sw_config_has_ids(config);
 }
 
 /* Returns NULL, or why only the table itself can read its entries. */
 static const char *refuse(struct sw_cuda_table *table)
 {
-    if (sw_cuda_has_rows(table) || sw_cuda_has_ids(table)) {
-        return "tables of rows and of ids cannot be read directly: use integer values";
+    if (sw_cuda_has_rows(table) || sw_cuda_has_ids(table) || sw_cuda_is_set(table)) {
+        return "tables of rows, of ids and of keys alone cannot be read directly: use integer "
+               "values";
     }
     if (table->direct == NULL) {
         return "the table was created without direct reads: start the server with "

@@ -224,8 +224,9 @@ template <int ARCH, int BITS, int N>
 static cudaError_t launch_get(const struct sw_cuda_device<BITS> *device, bool use_hints,
                               struct sw_cuda_reads<BITS, N> *reads, cudaStream_t stream)
 {
-    typedef sw_policy_get_plain<ARCH, BITS> plain;
-    typedef sw_policy_get_hinted<ARCH, BITS> hinted;
+    constexpr int SHAPE = BITS == 128 ? 128 : 64; /* buckets of key sets have at most 32 bytes */
+    typedef sw_policy_get_plain<ARCH, SHAPE> plain;
+    typedef sw_policy_get_hinted<ARCH, SHAPE> hinted;
     bool hints = use_hints && device->hints != NULL;
     uint64_t keys = 0;
     if (reads->filter != NULL) {
@@ -315,8 +316,10 @@ cudaError_t sw_cuda_launch_unexpired_get(const struct sw_cuda_device<BITS> *devi
                                                          cudaStream_t);                          \
     template cudaError_t sw_cuda_launch_view<BITS>(                                              \
         const struct sw_cuda_read_view<BITS> &, struct sw_cuda_read_view<BITS> *, cudaStream_t); \
-    template cudaError_t sw_cuda_load_shared_get<BITS>(void);                                    \
-    template cudaError_t sw_cuda_launch_unexpired_get<BITS>(                                     \
-        const struct sw_cuda_device<BITS> *, struct sw_cuda_reads<BITS, 1> *,                    \
+    template cudaError_t sw_cuda_load_shared_get<BITS>(void);
+#define INSTANTIATE_UNEXPIRED(BITS, ...)                                      \
+    template cudaError_t sw_cuda_launch_unexpired_get<BITS>(                  \
+        const struct sw_cuda_device<BITS> *, struct sw_cuda_reads<BITS, 1> *, \
         const struct sw_cuda_expiry_filter *, cudaStream_t);
-SW_WIDTHS(INSTANTIATE_BOTH)
+SW_FORMATS(INSTANTIATE_BOTH)
+SW_WIDTHS(INSTANTIATE_UNEXPIRED)

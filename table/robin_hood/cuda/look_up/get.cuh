@@ -48,6 +48,36 @@ static __device__ inline uint8_t load_hint(const uint8_t *p)
 #endif
 }
 
+/* Reads `slots` slots of a key set. */
+template <int BITS, int slots, bool FIRST_OUT>
+static __device__ inline void read_keys(const typename sw_width<BITS>::slot *from,
+                                        typename sw_width<BITS>::slot held[slots])
+{
+    typedef typename sw_width<BITS>::word word;
+    if constexpr (slots * sizeof(word) < 16) {
+        static_assert(slots * sizeof(word) == 8, "two keys of 4 bytes");
+        const uint2 both = *(const uint2 *)from;
+        held[0].m = (word)both.x;
+        held[1].m = (word)both.y;
+    } else if constexpr (sizeof(word) == 4) {
+#pragma unroll
+        for (int i = 0; i < slots; i += 4) {
+            const uint4 four = load_16<FIRST_OUT>(from + i);
+            held[i].m = four.x;
+            held[i + 1].m = four.y;
+            held[i + 2].m = four.z;
+            held[i + 3].m = four.w;
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < slots; i += 2) {
+            const uint4 both = load_16<FIRST_OUT>(from + i);
+            held[i].m = (word)((uint64_t)both.y << 32 | both.x);
+            held[i + 1].m = (word)((uint64_t)both.w << 32 | both.z);
+        }
+    }
+}
+
 /* Reads lane `part`'s share of bucket b: SW_BUCKET_SLOTS / LANES slots. */
 template <int BITS, int LANES, bool FIRST_OUT>
 static __device__ inline void
@@ -56,10 +86,13 @@ read_bucket(const typename sw_width<BITS>::view *view, uint64_t b, uint32_t part
 {
     typedef typename sw_width<BITS>::word word;
     constexpr int slots = SW_BUCKET_SLOTS / LANES;
-    static_assert(slots * BITS / 8 >= 16, "a lane reads 16 bytes at once: fewer lanes a key");
+    static_assert(sw_width<BITS>::is_set || slots * BITS / 8 >= 16,
+                  "a lane reads 16 bytes at once: fewer lanes a key");
     const typename sw_width<BITS>::slot *bucket = view->slots + b * SW_BUCKET_SLOTS + part * slots;
     /* field by field: access through a pointer would place the array in local memory */
-    if (BITS == 64) {
+    if constexpr (sw_width<BITS>::is_set) {
+        read_keys<BITS, slots, FIRST_OUT>(bucket, held);
+    } else if constexpr (BITS == 64) {
 #pragma unroll
         for (int i = 0; i < slots; i += 2) {
             uint4 pair = load_16<FIRST_OUT>(bucket + i);
@@ -94,7 +127,7 @@ probe(const typename sw_width<BITS>::slot held[SW_BUCKET_SLOTS / LANES],
     for (int i = 0; i < SW_BUCKET_SLOTS / LANES; i++) {
         if (held[i].m == m) {
             hit = true;
-            *value = held[i].value;
+            *value = sw_width<BITS>::value(held[i]);
         }
         larger |= held[i].m > m;
     }

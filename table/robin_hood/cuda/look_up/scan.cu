@@ -18,7 +18,7 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 
 static size_t bucket_bytes(const struct sw_cuda_table *table)
 {
-    return (size_t)table->slot_bits / 8 * SW_BUCKET_SLOTS;
+    return (size_t)sw_format_slot_bytes(table->format) * SW_BUCKET_SLOTS;
 }
 
 cudaError_t sw_cuda_scan_reserve(struct sw_cuda_queue *queue, uint64_t window)
@@ -106,7 +106,7 @@ static cudaError_t copy_windows(struct sw_cuda_queue *queue, const struct sw_bat
 
 cudaError_t sw_cuda_scan_copy(struct sw_cuda_queue *queue, const struct sw_batch *batch)
 {
-    return SW_BY_BITS(queue->table->slot_bits, copy_windows, queue, batch);
+    return SW_BY_FORMAT_NUMBER(queue->table->format, copy_windows, queue, batch);
 }
 
 bool sw_cuda_scan_answer(struct sw_cuda_queue *queue, struct sw_batch *batch)
@@ -117,7 +117,7 @@ bool sw_cuda_scan_answer(struct sw_cuda_queue *queue, struct sw_batch *batch)
     if (sw_cuda_scan_requests_rows(queue)) {
         answer.scan.values = NULL;
     }
-    if (!sw_scan_collect(table->slot_bits, &scan->shape, (const struct sw_state *)scan->staging,
+    if (!sw_scan_collect(table->format, &scan->shape, (const struct sw_state *)scan->staging,
                          &scan->main, &scan->stash, &answer)) {
         return false;
     }

@@ -29,12 +29,11 @@ static size_t cut_all(struct sw_cuda_arrays *arrays, char *base, size_t slot_byt
     return cutter.used;
 }
 
-uint64_t sw_cuda_arrays_bytes(const struct sw_geometry *geometry, uint32_t slot_bits,
-                              bool with_hints)
+uint64_t sw_cuda_arrays_bytes(const struct sw_geometry *geometry, uint32_t format, bool with_hints)
 {
     struct sw_cuda_arrays arrays = {};
     arrays.geometry = *geometry;
-    return cut_all(&arrays, NULL, slot_bits / 8, with_hints);
+    return cut_all(&arrays, NULL, sw_format_slot_bytes(format), with_hints);
 }
 
 static cudaError_t allocate(struct sw_cuda_arrays *arrays, struct sw_cuda_pool *pool,
@@ -53,10 +52,10 @@ static cudaError_t allocate(struct sw_cuda_arrays *arrays, struct sw_cuda_pool *
 }
 
 cudaError_t sw_cuda_arrays_open(struct sw_cuda_arrays *arrays, const struct sw_geometry *geometry,
-                                uint32_t slot_bits, bool with_hints, bool all, bool exported,
+                                uint32_t format, bool with_hints, bool all, bool exported,
                                 struct sw_cuda_pool *pool, cudaStream_t stream)
 {
-    const size_t slot_bytes = slot_bits / 8;
+    const size_t slot_bytes = sw_format_slot_bytes(format);
     const size_t bucket_bytes = SW_BUCKET_SLOTS * slot_bytes;
     memset(arrays, 0, sizeof(*arrays));
     arrays->geometry = *geometry;
@@ -132,4 +131,4 @@ void sw_cuda_arrays_use(const struct sw_cuda_arrays *arrays, struct sw_cuda_devi
 #define INSTANTIATE(BITS, ...)                                            \
     template void sw_cuda_arrays_use<BITS>(const struct sw_cuda_arrays *, \
                                            struct sw_cuda_device<BITS> *);
-SW_WIDTHS(INSTANTIATE)
+SW_FORMATS(INSTANTIATE)

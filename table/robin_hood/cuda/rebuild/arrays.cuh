@@ -23,13 +23,12 @@ struct sw_cuda_arrays {
 };
 
 /* Returns the bytes of the allocation that sw_cuda_arrays_open makes. */
-uint64_t sw_cuda_arrays_bytes(const struct sw_geometry *geometry, uint32_t slot_bits,
-                              bool with_hints);
+uint64_t sw_cuda_arrays_bytes(const struct sw_geometry *geometry, uint32_t format, bool with_hints);
 /* Allocates arrays of this geometry from the pool, in the order of `stream`; if `exported`, by
  * cudaMalloc, and a close then waits for the device. *arrays is zero on failure. Sets the slots
  * that a rebuild does not write to EMPTY, or all slots if `all`. Sets locks and hints to zero. */
 cudaError_t sw_cuda_arrays_open(struct sw_cuda_arrays *arrays, const struct sw_geometry *geometry,
-                                uint32_t slot_bits, bool with_hints, bool all, bool exported,
+                                uint32_t format, bool with_hints, bool all, bool exported,
                                 struct sw_cuda_pool *pool, cudaStream_t stream);
 /* Frees the arrays when all earlier work on the stream is done. */
 void sw_cuda_arrays_close(struct sw_cuda_arrays *arrays, struct sw_cuda_pool *pool,

@@ -36,7 +36,7 @@ cudaError_t sw_cuda_close_holes(struct sw_cuda_queue *queue)
     __atomic_store_n(&table->hints_age, 0, __ATOMIC_RELAXED);
     cudaError_t error = sw_cuda_wait_for_write(queue);
     if (error == cudaSuccess) {
-        error = SW_BY_BITS(table->slot_bits, close_holes, queue);
+        error = SW_BY_FORMAT_NUMBER(table->format, close_holes, queue);
     }
     return error == cudaSuccess ? sw_cuda_write_submitted(queue) : error;
 }

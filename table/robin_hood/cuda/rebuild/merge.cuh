@@ -168,7 +168,7 @@ sw_segment_order(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<B
             }
         }
         memory->slots[own.old_count + rank].m = stays ? m : W::empty;
-        memory->slots[own.old_count + rank].value = items[k].value;
+        W::put_value(&memory->slots[own.old_count + rank], items[k].value);
         items[k].at = stays ? rank << 16 | first : UINT32_MAX;
         if (answers && first != i) {
             sw_segment_set_found<BITS>(rebuild, own.first + i);
@@ -231,10 +231,12 @@ sw_segment_match(const struct sw_cuda_rebuild<BITS> &rebuild, const sw_segment<B
             if (answers && !is_new) {
                 sw_segment_set_found<BITS>(rebuild, own.first + memory->index[i]);
             }
-            if (!is_new && COMBINE) {
-                W::decide(rebuild.op, true, slots[rank].value, entry.value, &slots[rank].value);
+            if constexpr (COMBINE) {
+                if (!is_new) {
+                    W::decide(rebuild.op, true, slots[rank].value, entry.value, &slots[rank].value);
+                }
             } else if (!is_new) {
-                slots[rank].value = entry.value;
+                W::put_value(&slots[rank], W::value(entry));
             }
         }
         uint32_t lanes = __ballot_sync(SW_WARP_ALL, is_new);

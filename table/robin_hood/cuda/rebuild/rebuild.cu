@@ -141,13 +141,18 @@ static __device__ inline void write(typename sw_width<BITS>::slot *out, int32_t 
                                     const sw_taken<BITS, RUN> &taken)
 {
     typedef sw_width<BITS> W;
-    const int32_t pack = (int32_t)(sizeof(uint4) / sizeof(typename W::slot));
-    const int32_t rounds = SW_CUDA_REBUILD_ENTRIES / pack / SW_SEGMENT_BLOCK;
-    uint4 *packs = (uint4 *)memory->slots;
+    typedef typename sw_pack<BITS>::type pack_type;
+    constexpr int32_t pack = sw_pack<BITS>::slots;
+    constexpr int32_t count = SW_CUDA_REBUILD_ENTRIES / pack;
+    constexpr int32_t rounds = (count + SW_SEGMENT_BLOCK - 1) / SW_SEGMENT_BLOCK;
+    constexpr bool whole = count % SW_SEGMENT_BLOCK == 0; /* a pack for each thread in each round */
+    pack_type *packs = (pack_type *)memory->slots;
     for (int32_t at = from & -pack; at < to; at += SW_CUDA_REBUILD_ENTRIES) {
 #pragma unroll
         for (int r = 0; r < rounds; r++) {
-            packs[r * SW_SEGMENT_BLOCK + threadIdx.x] = make_uint4(~0U, ~0U, ~0U, ~0U);
+            if (whole || r * SW_SEGMENT_BLOCK + (int32_t)threadIdx.x < count) {
+                packs[r * SW_SEGMENT_BLOCK + threadIdx.x] = sw_pack<BITS>::empty();
+            }
         }
         __syncthreads(); /* M2: EMPTY before entries */
 #pragma unroll
@@ -162,11 +167,19 @@ static __device__ inline void write(typename sw_width<BITS>::slot *out, int32_t 
         for (int r = 0; r < rounds; r++) {
             int32_t i = r * SW_SEGMENT_BLOCK + (int32_t)threadIdx.x;
             int32_t slot = at + i * pack;
-            if (slot >= from && slot + pack <= to) {
-                ((uint4 *)(out + at))[i] = packs[i];
-            } else if (max(slot, from) < to) { /* the other half belongs to another segment */
-                slot = max(slot, from);
-                out[slot] = memory->slots[slot - at];
+            if (!whole && i >= count) {
+                break;
+            } else if (slot >= from && slot + pack <= to) {
+                ((pack_type *)(out + at))[i] = packs[i];
+            } else if constexpr (pack <= 2) {
+                if (max(slot, from) < to) { /* the other half belongs to another segment */
+                    slot = max(slot, from);
+                    out[slot] = memory->slots[slot - at];
+                }
+            } else {
+                for (int32_t s = max(slot, from); s < min(slot + pack, to); s++) {
+                    out[s] = memory->slots[s - at];
+                }
             }
         }
         __syncthreads(); /* M2: all reads before the next round overwrites `slots` */
@@ -472,12 +485,16 @@ cudaError_t sw_cuda_launch_rebuild(const struct sw_cuda_rebuild<BITS> *rebuild, 
     if (error != cudaSuccess) {
         return error;
     }
-    return rebuild->m == NULL      ? launch<BITS, REBUILD_WRITE, REBUILD_ALONE>(rebuild, stream)
-           : rebuild->op == SW_SET ? launch_passes<BITS, REBUILD_SET>(rebuild, stream)
-                                   : launch_passes<BITS, REBUILD_COMBINE>(rebuild, stream);
+    if constexpr (!sw_width<BITS>::is_set) { /* key sets have no merges */
+        if (rebuild->m != NULL) {
+            return rebuild->op == SW_SET ? launch_passes<BITS, REBUILD_SET>(rebuild, stream)
+                                         : launch_passes<BITS, REBUILD_COMBINE>(rebuild, stream);
+        }
+    }
+    return launch<BITS, REBUILD_WRITE, REBUILD_ALONE>(rebuild, stream);
 }
 
 #define INSTANTIATE(BITS, ...)                                                              \
     template cudaError_t sw_cuda_launch_rebuild<BITS>(const struct sw_cuda_rebuild<BITS> *, \
                                                       uint32_t, uint32_t *, cudaStream_t);
-SW_WIDTHS(INSTANTIATE)
+SW_FORMATS(INSTANTIATE)

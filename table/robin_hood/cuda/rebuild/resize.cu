@@ -41,18 +41,12 @@ bool sw_cuda_can_resize(const struct sw_cuda_table *table)
     return sw_cuda_may_resize(&table->config);
 }
 
-/* Enqueues the steps before entries move, with or without a batch. The stream waits for reads
- * before the table changes. */
+/* Replaces the entries that a batch deletes by tombstones. */
 template <int BITS>
-static cudaError_t prepare(struct sw_cuda_queue *queue, const struct sw_geometry *geometry,
-                           const struct sw_cuda_batch<BITS> *batch)
+static cudaError_t remove_first(struct sw_cuda_queue *queue,
+                                const struct sw_cuda_batch<BITS> *batch)
 {
     const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
-    if (batch->count == 0 || batch->op != SW_DELETE) {
-        cudaError_t error =
-            sw_cuda_launch_merge_sort<BITS>(device, batch, geometry->buckets, queue->stream);
-        return error == cudaSuccess ? sw_cuda_wait_for_reads(queue) : error;
-    }
     cudaError_t error = sw_cuda_launch_net_effects<BITS>(device, batch, queue->stream);
     if (error == cudaSuccess) {
         error = sw_cuda_wait_for_reads(queue);
@@ -61,11 +55,28 @@ static cudaError_t prepare(struct sw_cuda_queue *queue, const struct sw_geometry
                                 : error;
 }
 
+/* Enqueues the steps before entries move, with or without a batch. The stream waits for reads
+ * before the table changes. */
+template <int BITS>
+static cudaError_t prepare(struct sw_cuda_queue *queue, const struct sw_geometry *geometry,
+                           const struct sw_cuda_batch<BITS> *batch)
+{
+    const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
+    if constexpr (!sw_width<BITS>::is_set) { /* key sets have no tombstones */
+        if (batch->count != 0 && batch->op == SW_DELETE) {
+            return remove_first<BITS>(queue, batch);
+        }
+    }
+    cudaError_t error =
+        sw_cuda_launch_merge_sort<BITS>(device, batch, geometry->buckets, queue->stream);
+    return error == cudaSuccess ? sw_cuda_wait_for_reads(queue) : error;
+}
+
 static bool try_arrays(const struct sw_cuda_queue *queue, const struct sw_geometry *geometry,
                        struct sw_cuda_arrays *arrays)
 {
     const struct sw_cuda_table *table = queue->table;
-    if (sw_cuda_arrays_open(arrays, geometry, table->slot_bits, table->has_hints, false,
+    if (sw_cuda_arrays_open(arrays, geometry, table->format, table->has_hints, false,
                             table->direct != NULL, table->pool, queue->stream) != cudaSuccess) {
         (void)cudaGetLastError(); /* clears the error: later launches must not report it */
         return false;
@@ -165,7 +176,7 @@ static cudaError_t move_only(struct sw_cuda_queue *queue, struct sw_cuda_arrays 
     struct sw_cuda_table *table = queue->table;
     __atomic_store_n(&table->hints_age, 0, __ATOMIC_RELAXED);
     table->stream_failed = false; /* there may be memory again */
-    return SW_BY_BITS(table->slot_bits, move_nothing, queue, arrays, replaced);
+    return SW_BY_FORMAT_NUMBER(table->format, move_nothing, queue, arrays, replaced);
 }
 
 template <int BITS> static cudaError_t launch_reset(struct sw_cuda_queue *queue)
@@ -183,7 +194,7 @@ static void use(struct sw_cuda_table *table, const struct sw_cuda_arrays *arrays
 {
     table->arrays = *arrays;
     sw_cuda_direct_renew(table);
-    SW_BY_BITS(table->slot_bits, use_arrays, table, arrays);
+    SW_BY_FORMAT_NUMBER(table->format, use_arrays, table, arrays);
 }
 
 /* Reads the table's state and control block, after the device has finished all work on the
@@ -293,7 +304,7 @@ static void expect_growth(struct sw_cuda_table *table)
                               most > entries ? most - entries : 0, sw_now_ns()) &&
         geometry_of(table, sw_geometry_grown(&table->config, capacity, entries), &next)) {
         sw_cuda_pool_expect(table->pool,
-                            sw_cuda_arrays_bytes(&next, table->slot_bits, table->has_hints));
+                            sw_cuda_arrays_bytes(&next, table->format, table->has_hints));
     }
 }
 
@@ -372,7 +383,7 @@ static cudaError_t grow(struct sw_cuda_queue *queue, uint64_t more, uint64_t tic
     if (error != cudaSuccess) {
         return error;
     }
-    return SW_BY_BITS(table->slot_bits, launch_reset, queue);
+    return SW_BY_FORMAT_NUMBER(table->format, launch_reset, queue);
 }
 
 cudaError_t sw_cuda_grow_for(struct sw_cuda_queue *queue, uint64_t more, uint64_t ticket)

@@ -152,7 +152,7 @@ sw_segment_sort_bucket(const sw_segment<BITS> &own, uint64_t b, uint64_t last_ho
 #pragma unroll
         for (int i = 0; i < SW_BUCKET_SLOTS; i++) {
             /* neither a tombstone nor a hole tells whether its entry was larger */
-            *done |= held[i].m == W::empty ? held[i].value == W::empty && b > last_home
+            *done |= held[i].m == W::empty ? sw_is_empty<BITS>(held[i]) && b > last_home
                                            : held[i].m > own.high;
         }
     }
@@ -297,7 +297,7 @@ static __device__ inline uint32_t sw_segment_home(const typename sw_width<BITS>:
                                                   const sw_segment<BITS> &own,
                                                   typename sw_width<BITS>::word m)
 {
-    uint32_t home = BITS == 64 ? __umulhi((uint32_t)m, (uint32_t)view->buckets) +
+    uint32_t home = BITS < 128 ? __umulhi((uint32_t)m, (uint32_t)view->buckets) +
                                      (uint32_t)m * (uint32_t)(view->buckets >> 32)
                                : (uint32_t)sw_width<BITS>::home(view, m);
     return home - (uint32_t)own.home;

@@ -32,7 +32,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
 #pragma unroll
         for (int i = 0; i < SW_BUCKET_SLOTS; i++) { /* tombstones do not tell where the segment
                                                        begins */
-            found |= held[i].m >= low && (held[i].m != W::empty || held[i].value == W::empty);
+            found |= held[i].m >= low && (held[i].m != W::empty || sw_is_empty<BITS>(held[i]));
         }
     }
     borders[s] = b;

@@ -89,6 +89,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     empty_kernel(const struct sw_cuda_device<BITS> device)
 {
     typedef typename sw_width<BITS>::slot slot;
+    typedef typename sw_pack<BITS>::type pack;
     const typename sw_width<BITS>::table *table = &device.table;
     uint64_t start = (uint64_t)blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
     uint64_t step = (uint64_t)gridDim.x * SW_CUDA_BLOCK;
@@ -101,8 +102,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     uint64_t slots = (table->main.buckets_total +
                       (table->stash.slots != NULL ? table->stash.buckets_total : 0)) *
                      SW_BUCKET_SLOTS;
-    for (uint64_t i = start; i < slots * sizeof(slot) / sizeof(uint4); i += step) {
-        ((uint4 *)table->main.slots)[i] = make_uint4(~0U, ~0U, ~0U, ~0U);
+    for (uint64_t i = start; i < slots * sizeof(slot) / sizeof(pack); i += step) {
+        ((pack *)table->main.slots)[i] = sw_pack<BITS>::empty();
     }
     for (uint64_t g = start; device.hints != NULL && g < sw_hint_count(table->main.buckets);
          g += step) {
@@ -116,9 +117,10 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     set_aside_kernel(const struct sw_cuda_device<BITS> device, typename sw_width<BITS>::slot *aside)
 {
     typedef typename sw_width<BITS>::slot slot;
+    typedef typename sw_pack<BITS>::type pack;
     const typename sw_width<BITS>::table *table = &device.table;
     uint64_t start = (uint64_t)blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
-    uint64_t packs = table->stash.buckets_total * SW_BUCKET_SLOTS * sizeof(slot) / sizeof(uint4);
+    uint64_t packs = table->stash.buckets_total * SW_BUCKET_SLOTS * sizeof(slot) / sizeof(pack);
     if (device.control->stash_before == 0) {
         return;
     }
@@ -126,8 +128,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         table->state->stash_occupied = 0;
     }
     for (uint64_t i = start; i < packs; i += (uint64_t)gridDim.x * SW_CUDA_BLOCK) {
-        ((uint4 *)aside)[i] = ((uint4 *)table->stash.slots)[i];
-        ((uint4 *)table->stash.slots)[i] = make_uint4(~0U, ~0U, ~0U, ~0U);
+        ((pack *)aside)[i] = ((pack *)table->stash.slots)[i];
+        ((pack *)table->stash.slots)[i] = sw_pack<BITS>::empty();
     }
 }
 
@@ -253,11 +255,13 @@ cudaError_t sw_cuda_launch_merge_sort(const struct sw_cuda_device<BITS> *device,
                                       const struct sw_cuda_batch<BITS> *batch, uint64_t buckets,
                                       cudaStream_t stream)
 {
-    if (batch->count == 0) {
-        note_kernel<BITS><<<1, 1, 0, stream>>>(*device);
-        return cudaGetLastError();
+    if constexpr (!sw_width<BITS>::is_set) { /* key sets have no merges */
+        if (batch->count != 0) {
+            return launch_order<BITS>(device, batch, sw_cuda_segment_bits(buckets), stream);
+        }
     }
-    return launch_order<BITS>(device, batch, sw_cuda_segment_bits(buckets), stream);
+    note_kernel<BITS><<<1, 1, 0, stream>>>(*device);
+    return cudaGetLastError();
 }
 
 template <int BITS>
@@ -322,8 +326,12 @@ cudaError_t sw_cuda_launch_merge(const struct sw_cuda_device<BITS> *device,
         move_kernel<BITS><<<SW_CUDA_FEW_BLOCKS, SW_CUDA_BLOCK, 0, stream>>>(*device, *old);
         error = cudaGetLastError();
     }
-    return error == cudaSuccess && batch->count > 0 ? launch_rest<BITS>(device, batch, stream)
-                                                    : error;
+    if constexpr (!sw_width<BITS>::is_set) {
+        if (error == cudaSuccess && batch->count > 0) {
+            return launch_rest<BITS>(device, batch, stream);
+        }
+    }
+    return error;
 }
 
 template <int BITS>
@@ -378,18 +386,20 @@ cudaError_t sw_cuda_launch_hints(const struct sw_cuda_device<BITS> *device, cuda
     return cudaGetLastError();
 }
 
-#define INSTANTIATE(BITS, ...)                                                                  \
-    template cudaError_t sw_cuda_merge_sort_bytes<BITS>(uint32_t, size_t *);                    \
-    template cudaError_t sw_cuda_launch_merge_sort<BITS>(const struct sw_cuda_device<BITS> *,   \
-                                                         const struct sw_cuda_batch<BITS> *,    \
-                                                         uint64_t, cudaStream_t);               \
-    template cudaError_t sw_cuda_launch_merge<BITS>(                                            \
-        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *,                \
-        const typename sw_width<BITS>::table *, cudaStream_t);                                  \
-    template cudaError_t sw_cuda_launch_merge_in_place<BITS>(                                   \
-        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t); \
-    template cudaError_t sw_cuda_launch_close_up<BITS>(                                         \
-        const struct sw_cuda_device<BITS> *, typename sw_width<BITS>::slot *, cudaStream_t);    \
-    template cudaError_t sw_cuda_launch_hints<BITS>(const struct sw_cuda_device<BITS> *,        \
+#define INSTANTIATE(BITS, ...)                                                                \
+    template cudaError_t sw_cuda_launch_merge_sort<BITS>(const struct sw_cuda_device<BITS> *, \
+                                                         const struct sw_cuda_batch<BITS> *,  \
+                                                         uint64_t, cudaStream_t);             \
+    template cudaError_t sw_cuda_launch_merge<BITS>(                                          \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *,              \
+        const typename sw_width<BITS>::table *, cudaStream_t);                                \
+    template cudaError_t sw_cuda_launch_close_up<BITS>(                                       \
+        const struct sw_cuda_device<BITS> *, typename sw_width<BITS>::slot *, cudaStream_t);  \
+    template cudaError_t sw_cuda_launch_hints<BITS>(const struct sw_cuda_device<BITS> *,      \
                                                     cudaStream_t);
-SW_WIDTHS(INSTANTIATE)
+SW_FORMATS(INSTANTIATE)
+#define INSTANTIATE_MERGES(BITS, ...)                                        \
+    template cudaError_t sw_cuda_merge_sort_bytes<BITS>(uint32_t, size_t *); \
+    template cudaError_t sw_cuda_launch_merge_in_place<BITS>(                \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
+SW_WIDTHS(INSTANTIATE_MERGES)

@@ -290,4 +290,4 @@ cudaError_t sw_cuda_launch_groups(const struct sw_cuda_device<BITS> *device,
 #define INSTANTIATE(BITS, ...)                        \
     template cudaError_t sw_cuda_launch_groups<BITS>( \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
-SW_WIDTHS(INSTANTIATE)
+SW_FORMATS(INSTANTIATE)

@@ -93,7 +93,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     uint64_t i = thread_number();
     if (control->mode == SW_CUDA_ADMITTED && i < control->updates) {
         struct sw_cuda_update<BITS> update = device.scratch.updates[i];
-        device.table.main.slots[update.slot].value = update.value;
+        sw_width<BITS>::put_value(&device.table.main.slots[update.slot], update.value);
     }
 }
 
@@ -109,7 +109,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         typename sw_width<BITS>::slot *slot =
             device.table.main.slots + device.scratch.deletes[i].slot;
         slot->m = sw_width<BITS>::empty;
-        slot->value = 0;
+        sw_width<BITS>::put_value(slot, 0);
     }
 }
 
@@ -246,7 +246,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     if (i < device.control->leftovers) {
         typename sw_width<BITS>::slot entry = scratch->leftovers[i];
         batch.leftover_keys[i] = sw_width<BITS>::unmix(&device.table, entry.m);
-        batch.leftover_values[i] = entry.value;
+        batch.leftover_values[i] = sw_width<BITS>::value(entry);
     }
     if (sw_last_block(&device.control->blocks_done, gridDim.x)) {
         report(device.control, device.table.state, batch.record, batch.ticket, batch.gathered);
@@ -401,10 +401,12 @@ cudaError_t sw_cuda_launch_finish(const struct sw_cuda_device<BITS> *device,
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);    \
     template cudaError_t sw_cuda_launch_clear<BITS>(const struct sw_cuda_device<BITS> *, uint64_t, \
                                                     cudaStream_t);                                 \
-    template cudaError_t sw_cuda_launch_tombstones<BITS>(                                          \
-        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);    \
     template cudaError_t sw_cuda_launch_reset<BITS>(const struct sw_cuda_device<BITS> *,           \
                                                     cudaStream_t);                                 \
     template cudaError_t sw_cuda_launch_finish<BITS>(                                              \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
-SW_WIDTHS(INSTANTIATE)
+SW_FORMATS(INSTANTIATE)
+#define INSTANTIATE_TOMBSTONES(BITS, ...)                 \
+    template cudaError_t sw_cuda_launch_tombstones<BITS>( \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
+SW_WIDTHS(INSTANTIATE_TOMBSTONES)

@@ -64,7 +64,9 @@ static __device__ inline bool fold_one(struct fold<BITS> *fold, uint32_t op, uin
             fold->replaced_by[e] = (uint16_t)(held - 1);
             return false;
         } else if (combines(op)) {
-            combine(op, &fold->entries[held - 1].value, fold->entries[e].value);
+            if constexpr (!sw_width<BITS>::is_set) {
+                combine(op, &fold->entries[held - 1].value, fold->entries[e].value);
+            }
             fold->replaced_by[e] = (uint16_t)(held - 1);
             return false;
         } else if (fold->operation[held - 1] > fold->operation[e]) {
@@ -143,7 +145,7 @@ static __device__ inline void fold_range(const struct sw_cuda_device<BITS> &devi
     for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
         struct sw_cuda_moved<BITS> one = moved[e];
         fold->entries[e].m = one.m;
-        fold->entries[e].value = one.operand;
+        sw_width<BITS>::put_value(&fold->entries[e], sw_moved_operand<BITS>(one));
         fold->operation[e] = one.operation;
         fold->replaced_by[e] = ALIVE;
     }

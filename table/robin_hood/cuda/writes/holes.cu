@@ -100,4 +100,4 @@ cudaError_t sw_cuda_launch_holes(const struct sw_cuda_device<BITS> *device, uint
 #define INSTANTIATE(BITS, ...)                                                                     \
     template cudaError_t sw_cuda_launch_holes<BITS>(const struct sw_cuda_device<BITS> *, uint32_t, \
                                                     cudaStream_t);
-SW_WIDTHS(INSTANTIATE)
+SW_FORMATS(INSTANTIATE)

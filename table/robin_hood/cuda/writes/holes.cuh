@@ -37,7 +37,7 @@ static __device__ inline bool vacate(typename sw_width<BITS>::slot *slot, bool r
     typedef sw_width<BITS> W;
     typename W::slot left;
     left.m = room ? W::empty : 0;
-    left.value = left.m;
+    W::put_value(&left, left.m);
     W::slot_store(slot, left);
     return !room;
 }

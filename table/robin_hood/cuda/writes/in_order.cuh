@@ -112,7 +112,7 @@ effect_of(const struct sw_cuda_device<BITS> &device, typename sw_width<BITS>::wo
                                       : SW_NET_NONE;
     effect.slot = held.slot;
     effect.entry.m = m;
-    effect.entry.value = key.value;
+    sw_width<BITS>::put_value(&effect.entry, key.value);
     if (m == sw_width<BITS>::empty && effect.net != SW_NET_NONE) {
         struct sw_state *state = device.table.state;
         device.control->side_inserts = effect.net == SW_NET_INSERT;
@@ -132,7 +132,8 @@ static __device__ inline void carry_out(const struct sw_cuda_device<BITS> &devic
     struct sw_cuda_control *control = device.control;
     if (effect.net == SW_NET_UPDATE) { /* M8: one thread has the key's run, and nothing moves in
                                           this phase (rule 6) */
-        device.table.main.slots[effect.slot].value = effect.entry.value;
+        sw_width<BITS>::put_value(&device.table.main.slots[effect.slot],
+                                  sw_width<BITS>::value(effect.entry));
     }
     uint32_t at = sw_list_append(&control->deletes, effect.net == SW_NET_DELETE);
     if (effect.net == SW_NET_DELETE) {
@@ -162,7 +163,6 @@ fold_part(const struct sw_cuda_device<BITS> &device, const struct wanted<BITS> &
     struct effect<BITS> none = {
         SW_NET_NONE, NOWHERE,
         {
-            0, 0
         }
     };
     struct sw_cuda_update<BITS> held = {

@@ -123,7 +123,7 @@ assign_key_slot(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_
     uint32_t key_slot = NO_KEY_SLOT;
     word operand = 0;
     if (mine) {
-        operand = batch.op != SW_DELETE ? batch.values[i] : 0;
+        operand = !sw_width<BITS>::is_set && batch.op != SW_DELETE ? batch.values[i] : 0;
         key_slot = claim_key_slot<BITS>(*key_slots, m, keys_max);
         scratch->m[i] = m;
         scratch->operands[i] = operand;
@@ -203,7 +203,7 @@ static __device__ inline bool apply_one(const struct sw_cuda_device<BITS> &devic
             key_slots->last[key_slot] |= PRESENT; /* M8; other threads read only the lower bits */
         }
     }
-    entry->value = operand;
+    W::put_value(entry, operand);
     return (place.found || batch.op != SW_SET_PRESENT) && write_one<BITS>(device, place, *entry);
 }
 

@@ -136,7 +136,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     }
     at = sw_list_append(&control->inserts, net == SW_NET_INSERT);
     if (net == SW_NET_INSERT) {
-        *sw_listed_insert<BITS>(*scratch, at) = {value, m};
+        *sw_listed_insert<BITS>(*scratch, at) = W::slot_of(m, value);
     }
     if (net == SW_NET_DELETE && place.in_stash) {
         atomicAdd(&control->deletes_in_stash, 1U); /* M6: a count */
@@ -151,11 +151,13 @@ static cudaError_t launch_fold(const struct sw_cuda_device<BITS> *device,
                                const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
 {
     const uint32_t blocks = (batch->count + SW_CUDA_BLOCK - 1) / SW_CUDA_BLOCK;
-    if (batch->expected != NULL) {
-        fold_kernel<BITS, AGAIN, true><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(*device, *batch);
-    } else {
-        fold_kernel<BITS, AGAIN, false><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(*device, *batch);
+    if constexpr (!sw_width<BITS>::is_set) {
+        if (batch->expected != NULL) {
+            fold_kernel<BITS, AGAIN, true><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(*device, *batch);
+            return cudaGetLastError();
+        }
     }
+    fold_kernel<BITS, AGAIN, false><<<blocks, SW_CUDA_BLOCK, 0, stream>>>(*device, *batch);
     return cudaGetLastError();
 }
 
@@ -213,4 +215,4 @@ cudaError_t sw_cuda_launch_fold_again(const struct sw_cuda_device<BITS> *device,
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t); \
     template cudaError_t sw_cuda_launch_fold_again<BITS>(                                       \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
-SW_WIDTHS(INSTANTIATE)
+SW_FORMATS(INSTANTIATE)

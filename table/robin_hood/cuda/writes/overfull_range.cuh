@@ -171,7 +171,6 @@ fold_slice(const struct wanted<BITS> &wanted, const struct overfull_runs<BITS> &
     struct effect<BITS> effect = {
         SW_NET_NONE, NOWHERE,
         {
-            0, 0
         }
     };
     const uint32_t i = sw_read_slice<BITS>(runs, slice, own);

@@ -140,4 +140,4 @@ cudaError_t sw_cuda_launch_last_piece(const struct sw_cuda_device<BITS> *device,
                                                          cudaStream_t);                        \
     template cudaError_t sw_cuda_launch_last_piece<BITS>(const struct sw_cuda_device<BITS> *,  \
                                                          cudaStream_t);
-SW_WIDTHS(INSTANTIATE)
+SW_FORMATS(INSTANTIATE)

@@ -22,15 +22,24 @@ enum direct_kind { DIRECT_INSERTS, DIRECT_REMOVALS, DIRECT_HOLES };
 template <int BITS>
 static __device__ inline void keep_slot(struct fold<BITS> *fold, uint32_t e, uint64_t slot)
 {
-    fold->entries[e].value = (typename sw_width<BITS>::word)slot;
-    fold->operation[e] = (uint32_t)(slot >> 32);
+    if constexpr (sw_width<BITS>::is_set) { /* nor whether the entry is alive */
+        fold->replaced_by[e] = (uint16_t)(slot >> 32);
+        fold->operation[e] = (uint32_t)slot;
+    } else {
+        fold->entries[e].value = (typename sw_width<BITS>::word)slot;
+        fold->operation[e] = (uint32_t)(slot >> 32);
+    }
 }
 
 template <int BITS>
 static __device__ inline uint64_t kept_slot(const struct fold<BITS> *fold, uint32_t e)
 {
-    const uint64_t low = fold->entries[e].value;
-    return BITS == 64 ? (uint64_t)fold->operation[e] << 32 | low : low;
+    if constexpr (sw_width<BITS>::is_set) {
+        return (uint64_t)fold->replaced_by[e] << 32 | fold->operation[e];
+    } else {
+        const uint64_t low = fold->entries[e].value;
+        return BITS == 64 ? (uint64_t)fold->operation[e] << 32 | low : low;
+    }
 }
 
 /* Looks a key up. *gap: the EMPTY slot that fill_gap can take, or NULL. */
@@ -94,7 +103,9 @@ static __device__ inline bool upsert_direct(const struct sw_cuda_device<BITS> &d
     typename W::slot entry = fold->entries[e];
     typename W::slot *gap = NULL;
     const typename W::place place = locate_gap<BITS>(device, entry.m, &gap, &counts->probes);
-    W::decide(op, place.found, place.value, entry.value, &entry.value);
+    typename W::word value = W::value(entry);
+    W::decide(op, place.found, place.value, value, &value);
+    W::put_value(&entry, value);
     if (answers && place.found) {
         set_found<BITS>(device, fold->operation[e]);
     }
@@ -105,7 +116,7 @@ static __device__ inline bool upsert_direct(const struct sw_cuda_device<BITS> &d
         counts->done++;
         return false;
     }
-    fold->entries[e].value = entry.value;
+    W::put_value(&fold->entries[e], W::value(entry));
     return true;
 }
 

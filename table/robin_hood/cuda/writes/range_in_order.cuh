@@ -114,7 +114,7 @@ static __device__ inline bool read_range(struct range<BITS> *range,
     for (uint32_t e = threadIdx.x; e < count; e += THREADS) {
         const struct sw_cuda_moved<BITS> one = moved[e];
         range->m[e] = one.m;
-        range->operand[e] = one.operand;
+        range->operand[e] = sw_moved_operand<BITS>(one);
         range->number[e] = one.operation;
         range->next[e] = NO_ENTRY;
     }
@@ -139,7 +139,6 @@ apply_singles(const struct sw_cuda_device<BITS> &device, const struct wanted<BIT
         struct effect<BITS> effect = {
             SW_NET_NONE, NOWHERE,
             {
-                0, 0
             }
         };
         if (e < count && range->root[e] == e && range->next[e] == NO_ENTRY) {
@@ -210,7 +209,6 @@ apply_range(const struct sw_cuda_device<BITS> &device, const struct wanted<BITS>
             struct effect<BITS> effect = {
                 SW_NET_NONE, NOWHERE,
                 {
-                    0, 0
                 }
             };
             if (t < ordered) {

@@ -49,8 +49,8 @@ template <int BITS> static struct range_layout layout_for(const struct sw_cuda_b
     case SW_DELETE:
         layout.in_order = batch->ops != NULL || batch->previous != NULL;
         break;
-    default:
-        layout.in_order = true;
+    default: /* in a key set all operations of one kind on a key do the same */
+        layout.in_order = !sw_width<BITS>::is_set || batch->ops != NULL || batch->previous != NULL;
     }
     return layout;
 }

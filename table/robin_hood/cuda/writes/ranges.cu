@@ -105,16 +105,20 @@ static __device__ inline void ask(const struct sw_cuda_device<BITS> &device,
     }
 }
 
-/* Stores an operation: one store for 64-bit slots, two for 128-bit slots. */
+/* Stores an operation: two stores for 128-bit slots, otherwise one. */
 template <int BITS>
 static __device__ inline void move(struct sw_cuda_moved<BITS> *to, struct sw_cuda_moved<BITS> moved)
 {
-    if (BITS == 64) {
+    if constexpr (BITS == 64) {
         *(uint4 *)to = make_uint4((uint32_t)moved.m, (uint32_t)moved.operand, moved.operation, 0);
-    } else {
+    } else if constexpr (BITS == 128) {
         ulonglong2 *halves = (ulonglong2 *)to;
         halves[0] = make_ulonglong2(moved.m, moved.operand);
         halves[1] = make_ulonglong2(moved.operation, 0);
+    } else if constexpr (BITS == 65) {
+        *(uint2 *)to = make_uint2(moved.m, moved.operation);
+    } else {
+        *(ulonglong2 *)to = make_ulonglong2(moved.m, moved.operation);
     }
 }
 
@@ -180,9 +184,8 @@ static __global__ void __launch_bounds__(THREADS)
         uint32_t at = taken[range] + rank[k];
         if (at < layout.room) {
             const uint32_t op = layout.in_order ? op_of<BITS>(batch, i) : 0;
-            struct sw_cuda_moved<BITS> moved = {
-                m[k], operand_of<BITS>(batch, i), op << NUMBER_BITS | (uint32_t)i
-            };
+            const struct sw_cuda_moved<BITS> moved = sw_moved_of<BITS>(
+                m[k], operand_of<BITS>(batch, i), op << NUMBER_BITS | (uint32_t)i);
             move<BITS>(&device.scratch.ranged.moved[(uint64_t)range * layout.room + at], moved);
         }
     }
@@ -201,7 +204,9 @@ static __device__ inline void upsert_entry(const struct sw_cuda_device<BITS> &de
     if (stands) {
         entry = fold->entries[e];
         typename W::place place = W::locate_hinted(&device.table, device.hints, entry.m, probes);
-        W::decide(op, place.found, place.value, entry.value, &entry.value);
+        typename W::word value = W::value(entry);
+        W::decide(op, place.found, place.value, value, &value);
+        W::put_value(&entry, value);
         if (place.found || op != SW_SET_PRESENT) {
             absent = write_one<BITS>(device, place, entry);
         }
@@ -440,11 +445,12 @@ template <int BITS>
 cudaError_t sw_cuda_launch_scatter(const struct sw_cuda_device<BITS> *device,
                                    const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
 {
+    constexpr int PAIRS = BITS & ~(int)SW_FORMAT_SET; /* a key set takes the shape of pairs */
     switch (SW_POLICY_ARCH(device)) {
     case 90:
-        return launch_scatter<BITS, sw_policy_ranges_scatter<90, BITS>>(device, batch, stream);
+        return launch_scatter<BITS, sw_policy_ranges_scatter<90, PAIRS>>(device, batch, stream);
     default:
-        return launch_scatter<BITS, sw_policy_ranges_scatter<0, BITS>>(device, batch, stream);
+        return launch_scatter<BITS, sw_policy_ranges_scatter<0, PAIRS>>(device, batch, stream);
     }
 }
 
@@ -488,4 +494,4 @@ template <int BITS> cudaError_t sw_cuda_range_blocks(uint32_t multiprocessors, u
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t); \
     template cudaError_t sw_cuda_launch_ranges<BITS>(                                           \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
-SW_WIDTHS(INSTANTIATE)
+SW_FORMATS(INSTANTIATE)

@@ -16,7 +16,7 @@ static __device__ inline bool write_one(const struct sw_cuda_device<BITS> &devic
 {
     if (entry.m == sw_width<BITS>::empty) {
         struct sw_state *state = device.table.state;
-        state->side_value = entry.value;
+        state->side_value = sw_width<BITS>::value(entry);
         if (!place.found) {
             state->side_present = 1;
             device.control->side_inserts = 1;
@@ -24,8 +24,8 @@ static __device__ inline bool write_one(const struct sw_cuda_device<BITS> &devic
         return false;
     }
     if (place.found) {
-        place.slot->value = entry.value; /* M8: one thread has the key's operations, and nothing
-                                            moves in this phase (rule 6) */
+        /* M8: one thread has the key's operations, and nothing moves in this phase (rule 6) */
+        sw_width<BITS>::put_value(place.slot, sw_width<BITS>::value(entry));
     }
     return !place.found;
 }
@@ -107,6 +107,9 @@ static __device__ inline void count_and_enter(const struct sw_cuda_device<BITS> 
     }
     uint64_t inserted = control->inserts + control->direct_inserts + control->side_inserts;
     sw_count_upserts(&control->counters, batch.count, inserted);
+    if (sw_width<BITS>::is_set && !SW_OPS_HAS(SW_OPS_PUT, batch.op)) {
+        control->counters.updated = 0;
+    }
     device.table.state->occupied += inserted;
 }
 
