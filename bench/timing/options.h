@@ -29,6 +29,7 @@
     X(GROWTH, "growth", "Sherwood: a table at load 0.9 moves to twice the slots")      \
     X(HOLES, "holes", "Sherwood: deletes that leave holes, gets and inserts after")    \
     X(PINNED, "get_256_pinned", "Sherwood: 256 keys in host memory, submit to answer") \
+    X(SETS, "sets", "Sherwood: keys without values beside pairs, in turn")             \
     X(AUDIT, "audit", "Sherwood: every slot is read after the inserts, entries counted")
 
 enum sw_timing_operation {

@@ -23,6 +23,7 @@ struct sherwood {
     uint64_t *found; /* bits of the last get */
     uint32_t key_bytes;
     uint32_t batch_ops;
+    bool is_set;                 /* keys without values: sherwood_sets.c */
     struct sw_counters counters; /* of the last call */
 };
 
@@ -64,6 +65,7 @@ static void *open_as(struct sw_table_config *config, uint64_t *slots, char *reas
         return NULL;
     }
     self->key_bytes = config->slot_bits / 16;
+    self->is_set = config->is_set;
     config->batch_ops_max = (config->batch_ops_max + 63) / 64 * 64; /* whole words of found */
     self->batch_ops = config->batch_ops_max;
     if (!open_parts(self, config, reason, reason_size)) {
@@ -154,8 +156,14 @@ static bool run_pass(struct sherwood *self, struct sw_study_pass *pass, const ch
 
 static bool sherwood_insert(void *table, const void *keys, const void *values, uint64_t count)
 {
+    struct sherwood *self = table;
     struct sw_study_pass pass = {.op = SW_SET, .keys = keys, .values = values, .count = count};
-    return run_pass(table, &pass, "insert");
+    if (self->is_set) {
+        pass.op = SW_SET_ABSENT;
+        pass.values = NULL;
+        pass.found = self->found;
+    }
+    return run_pass(self, &pass, "insert");
 }
 
 static bool sherwood_get(void *table, const void *keys, void *values, uint64_t count)
@@ -163,6 +171,9 @@ static bool sherwood_get(void *table, const void *keys, void *values, uint64_t c
     struct sherwood *self = table;
     struct sw_study_pass pass = {
         .op = SW_GET, .keys = keys, .previous = values, .found = self->found, .count = count};
+    if (self->is_set) {
+        pass.previous = NULL;
+    }
     if (count > self->batch_ops) {
         fprintf(stderr,
                 "timing: sherwood: a get of more operations than the table was opened for\n");

@@ -48,6 +48,9 @@ bool sw_timing_measure_growth(struct sw_timing_study *study);
 /* Deletes that leave holes and deletes that move entries, in turn, and what follows them, at each F
  * up to 0.95. */
 bool sw_timing_measure_holes(struct sw_timing_study *study);
+/* A key set and pairs with the same keys, in turn: gets, deletes, and inserts of the deleted keys,
+ * at each F up to 0.95. */
+bool sw_timing_measure_sets(struct sw_timing_study *study);
 /* Measures a get of 256 keys in host memory, from submit to answer, one batch at a time. 64-bit
  * slots. */
 bool sw_timing_measure_pinned(struct sw_timing_study *study);

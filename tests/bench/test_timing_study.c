@@ -240,6 +240,24 @@ Test(timing_study, deletes_that_leave_holes)
     remove_files(&fixture);
 }
 
+Test(timing_study, keys_without_values_beside_pairs)
+{
+    struct fixture fixture;
+    int rows = 0;
+    open_fixture(&fixture, COMMON "--F 0.5,0.95 --delete-batches 2^6", 64);
+    cr_assert(sw_timing_measure_sets(&fixture.study));
+    close_files(&fixture);
+    cr_expect(fixture.study.is_correct);
+    expect(&fixture, "set_get", "missed", 2, 0);
+    expect(&fixture, "set_delete", "wrong", 2, 0);
+    expect(&fixture, "set_insert", "missed", 2, 0);
+    expect(&fixture, "pair_insert", "wrong", 2, 0);
+    expect(&fixture, "pair_get", "reps", 2, 2);
+    const double bytes = find(&fixture, "set_get", "slot_bytes", &rows);
+    cr_expect_eq(2 * bytes, find(&fixture, "pair_get", "slot_bytes", &rows));
+    remove_files(&fixture);
+}
+
 /* --- faults ----------------------------------------------------------------------------------- */
 
 /* Each fault of a library, and what the study reports of it. The last key of a call may have been
