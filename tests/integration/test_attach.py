@@ -379,6 +379,30 @@ def tensors():
 
 
 @case
+def tensors_of_key_sets():
+    """insert_many of a Device returns which keys are new, with and without a stream; other servers are refused"""
+    loaded()
+    os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
+    torch = sys.modules["torch"] = fake_torch.module(ctypes.CDLL(str(DRIVER)))
+    try:
+        for bits, dtype in (("64", torch.int64), ("32", torch.int32)):
+            with daemon(*SMALL, "--key-bits", bits, "--value-type", "none", program=EMULATED) as server, \
+                    sherwood.connect(server.unix) as client, client.attach() as device:
+                for stream, first in ((None, 0), (fake_torch.Stream(), 3)):
+                    keys = torch.tensor([[7 + first, 5 + first], [7 + first, 9 + first]], dtype, fake_torch.Device(0))
+                    for new in ([[True, True], [False, True]], [[False, False], [False, False]]):
+                        equal(device.insert_many(keys, stream=stream).tolist(), new)
+                    equal(device.contains_many(keys, stream=stream).tolist(), [[True, True], [True, True]])
+                    device.check(wait=True)
+                equal(device.delete_many(keys).tolist(), [[True, True], [False, True]])
+                equal(sorted(client.scan().__next__()[0].tolist()), [5, 7, 9])
+        with daemon(*SMALL, program=EMULATED) as server, sherwood.connect(server.unix) as client, client.attach() as device:
+            raises(sherwood.Refused, "keys of this server have values", device.insert_many, keys)
+    finally:
+        del sys.modules["torch"]
+
+
+@case
 def tensors_of_ids():
     """assign_many of a Device returns the ids of keys and which are new, with and without a stream"""
     loaded()

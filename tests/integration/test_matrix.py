@@ -248,7 +248,7 @@ def emulated_cuda():
         with serving(*CUDA, *shape.options, program=EMULATED) as server, server.connect() as connection:
             if shape.numbers == "integer":
                 by_one_key(random.Random(SEED), wire.Replies(connection), table, what)
-            session(server, table, what, [Frames] + ([Devices] if Python in doors_here() and shape.numbers != "none" else []))
+            session(server, table, what, [Frames] + ([Devices] if Python in doors_here() else []))
 
 
 @case

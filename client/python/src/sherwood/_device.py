@@ -19,7 +19,7 @@ from ._facts import Layout, Server, check_arrays, read_server
 from ._link import Options, milliseconds
 from ._native import ffi as native
 from ._native import lib as constants
-from ._plans import SUMS
+from ._plans import SUMS, refuse_values
 
 _TEXT_BYTES = 512
 _AFTER, _IN_ORDER = 1, 2  # enum sherwood_cuda_when
@@ -176,6 +176,14 @@ class Device(Details):
         ids = self._into(None, taken, "ids", stream)
         present = self._run(constants.SHERWOOD_ASSIGN, taken, None, ids, True, None, stream)
         return ids.array, taken.kind.invert(present, stream)
+
+    def insert_many(self, keys: Any, *, stream: Any = None) -> Any:
+        """Adds keys to a server whose keys have no values (--value-type none). Returns bool, of the shape of the keys: which
+        are new. A key that repeats is new at its first place."""
+        refuse_values(self._layout)
+        taken = self._take(keys)
+        present = self._run(constants.SHERWOOD_SET_ABSENT, taken, None, None, True, None, stream)
+        return taken.kind.invert(present, stream)
 
     def delete_many(self, keys: Any, *, found: Any = None, stream: Any = None) -> Any:
         """Deletes keys. Returns bool, of the shape of the keys: which were present."""

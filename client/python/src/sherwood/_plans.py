@@ -237,11 +237,16 @@ def assign(layout: Layout, keys: Any) -> Plan:
     return Plan(lib.SHERWOOD_ASSIGN, taken, result, previous=ids, found=mask)
 
 
-def insert(layout: Layout, keys: Any) -> Plan:
-    """The plan of insert_many: which keys are new."""
+def refuse_values(layout: Layout) -> None:
+    """Raises Refused if keys have values."""
     if layout.value_type != "none":
         raise Refused("insert_many: keys of this server have values: use set_many(keys, values, only=\"absent\"), or start it with"
                       " --value-type none")
+
+
+def insert(layout: Layout, keys: Any) -> Plan:
+    """The plan of insert_many: which keys are new."""
+    refuse_values(layout)
     taken = _keys.take(keys, layout)
     mask = np.empty(taken.shape, _BOOL)
     return Plan(lib.SHERWOOD_SET_ABSENT, taken, lambda: _arrays.give(np.logical_not(mask, out=mask), None, taken.is_torch),
