@@ -4,8 +4,6 @@
  */
 #include "table/device/channel.cuh"
 
-#include <string.h>
-
 #include "table/device/direct.cuh"
 #include "table/device/launcher.cuh"
 #include "table/device/reader.cuh"
@@ -185,10 +183,24 @@ int sw_cuda_channel_poll_slowly(struct sw_cuda_channel *channel, uint64_t ticket
 
 /* --- open and close --------------------------------------------------------------------------- */
 
+bool sw_cuda_channel_add_block(struct sw_cuda_channel *channel, uint32_t place)
+{
+    struct sw_cuda_channel_owner *owner = channel->owner;
+    cudaError_t error = sw_cuda_use_device(owner->device);
+    if (error == cudaSuccess) {
+        error = sw_cuda_records_get(&owner->launcher->records, channel->record_bytes,
+                                    &channel->blocks[place / SW_CUDA_BLOCK_RECORDS]);
+    }
+    if (error == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError(); /* clears it, so that the next launch does not report it */
+        return false;
+    }
+    return sw_cuda_check(owner, error, "records");
+}
+
 cudaError_t sw_cuda_channel_open(struct sw_cuda_channel *channel,
                                  struct sw_cuda_channel_owner *owner, size_t record_bytes)
 {
-    const size_t bytes = SW_CUDA_IN_FLIGHT_MAX * record_bytes;
     channel->owner = owner;
     channel->record_bytes = record_bytes;
     cudaError_t error = cudaSetDevice(owner->device);
@@ -199,13 +211,11 @@ cudaError_t sw_cuda_channel_open(struct sw_cuda_channel *channel,
         error = cudaEventCreateWithFlags(&channel->reads_done, cudaEventDisableTiming);
     }
     if (error == cudaSuccess) {
-        error = cudaHostAlloc((void **)&channel->records, bytes,
-                              cudaHostAllocMapped | cudaHostAllocPortable);
+        error = sw_cuda_records_get(&owner->launcher->records, record_bytes, &channel->blocks[0]);
     }
     if (error != cudaSuccess) {
         return error;
     }
-    memset(channel->records, 0, bytes);
     pthread_mutex_lock(&owner->order);
     channel->next = owner->channels;
     owner->channels = channel;
@@ -233,5 +243,9 @@ void sw_cuda_channel_close(struct sw_cuda_channel *channel)
     if (channel->reads_done != NULL) {
         (void)cudaEventDestroy(channel->reads_done);
     }
-    (void)cudaFreeHost(channel->records);
+    for (const char *block : channel->blocks) {
+        if (block != NULL) {
+            sw_cuda_records_return(&owner->launcher->records, block);
+        }
+    }
 }

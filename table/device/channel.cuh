@@ -33,6 +33,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
+#include "table/device/records.cuh"
 #include "table/table.h"
 
 /* Maximum batches in flight on one channel; submitting one more returns SW_E_BUSY. */
@@ -79,10 +80,13 @@ struct sw_cuda_channel {
     struct sw_cuda_lane *lane;
     uint64_t writes_before; /* the owner's `writes` when the turn began */
 
-    char *records; /* mapped host memory [SW_CUDA_IN_FLIGHT_MAX] */
+    /* Records, in mapped host memory. A batch takes the first free place, so a channel with few
+     * batches in flight has one block. */
+    char *blocks[SW_CUDA_IN_FLIGHT_MAX / SW_CUDA_BLOCK_RECORDS]; /* NULL: none yet */
     size_t record_bytes;
-    bool busy[SW_CUDA_IN_FLIGHT_MAX];
-    uint64_t ticket; /* ticket of the last batch submitted */
+    uint64_t busy;   /* bit p: place p has the record of a batch in flight */
+    uint64_t ticket; /* ticket of the last batch submitted. A ticket modulo SW_CUDA_IN_FLIGHT_MAX is
+                        the place of its record */
     uint32_t idle_polls;
 };
 
@@ -129,18 +133,38 @@ void sw_cuda_channel_close(struct sw_cuda_channel *channel);
 /* Returns the record of a batch. */
 static inline void *sw_cuda_channel_record(const struct sw_cuda_channel *channel, uint64_t ticket)
 {
-    return channel->records + ticket % SW_CUDA_IN_FLIGHT_MAX * channel->record_bytes;
+    const uint64_t place = ticket % SW_CUDA_IN_FLIGHT_MAX;
+    return channel->blocks[place / SW_CUDA_BLOCK_RECORDS] +
+           place % SW_CUDA_BLOCK_RECORDS * channel->record_bytes;
 }
 
-/* Returns the ticket of the next batch; 0 if no record is free for it. */
-static inline uint64_t sw_cuda_channel_ticket(const struct sw_cuda_channel *channel)
+/* Allocates the block of this place. Returns false if there is no memory, or the table is lost. */
+bool sw_cuda_channel_add_block(struct sw_cuda_channel *channel, uint32_t place);
+
+/* Returns the ticket of the next batch; 0 if no record is free for it, or there is no memory for
+ * another block of records. */
+static inline uint64_t sw_cuda_channel_ticket(struct sw_cuda_channel *channel)
 {
-    return channel->busy[(channel->ticket + 1) % SW_CUDA_IN_FLIGHT_MAX] ? 0 : channel->ticket + 1;
+    static_assert(SW_CUDA_IN_FLIGHT_MAX == 64, "`busy` has a bit for each place");
+    if (~channel->busy == 0) {
+        return 0;
+    }
+    const uint32_t place = (uint32_t)__builtin_ctzll(~channel->busy);
+    if (channel->blocks[place / SW_CUDA_BLOCK_RECORDS] == NULL &&
+        !sw_cuda_channel_add_block(channel, place)) {
+        return 0;
+    }
+    return (channel->ticket / SW_CUDA_IN_FLIGHT_MAX + 1) * SW_CUDA_IN_FLIGHT_MAX + place;
+}
+/* Returns whether the batch submitted last is in flight. */
+static inline bool sw_cuda_channel_is_busy(const struct sw_cuda_channel *channel)
+{
+    return (channel->busy >> channel->ticket % SW_CUDA_IN_FLIGHT_MAX & 1) != 0;
 }
 static inline void sw_cuda_channel_submitted(struct sw_cuda_channel *channel, uint64_t ticket)
 {
     channel->ticket = ticket;
-    channel->busy[ticket % SW_CUDA_IN_FLIGHT_MAX] = true;
+    channel->busy |= 1ULL << ticket % SW_CUDA_IN_FLIGHT_MAX;
 }
 
 /* Makes the device current, if the thread has another one. */
@@ -195,7 +219,7 @@ static inline int sw_cuda_channel_poll(struct sw_cuda_channel *channel, uint64_t
 static inline void sw_cuda_channel_completed(struct sw_cuda_channel *channel, uint64_t ticket)
 {
     channel->idle_polls = 0;
-    channel->busy[ticket % SW_CUDA_IN_FLIGHT_MAX] = false;
+    channel->busy &= ~(1ULL << ticket % SW_CUDA_IN_FLIGHT_MAX);
 }
 
 /* M7: reports to the host that a batch is done. One thread calls it; that thread, or threads of its

@@ -66,6 +66,7 @@ static void close_launcher(void *context)
     destroy_stream(launcher->rows);
     sw_cuda_pool_close(&launcher->pool);
     sw_cuda_launch_buffers_close(&launcher->buffers);
+    sw_cuda_records_close(&launcher->records);
     pthread_mutex_destroy(&launcher->turn);
     free(launcher);
 }
@@ -81,6 +82,7 @@ static void *open_launcher(int ordinal)
         /* the default attributes of Linux need no resources, so this cannot fail */
         pthread_mutex_init(&launcher->turn, NULL);
         sw_cuda_launch_buffers_open(&launcher->buffers, ordinal);
+        sw_cuda_records_open(&launcher->records);
     }
     return launcher;
 }

@@ -104,6 +104,7 @@ struct sw_cuda_launcher {
     cudaStream_t rows;        /* copies rows; NULL: not used yet. Launches with rows run alone */
     struct sw_cuda_pool pool; /* memory of the tables' arrays; not open before the first */
     struct sw_cuda_launch_buffers buffers; /* of combined launches */
+    struct sw_cuda_records records;        /* of all channels */
 };
 
 /* Returns the launcher of a GPU, which must be current. Creates it if there is none. Returns NULL

@@ -214,8 +214,7 @@ static bool is_deferred(const struct sw_cuda_queue *queue, const struct sw_batch
     if (batch->kind != SW_BATCH_OPERATIONS || batch->ops != NULL || batch->op != SW_GET) {
         return false;
     }
-    const bool is_behind =
-        queue->held_count > 0 || queue->busy[queue->ticket % SW_CUDA_IN_FLIGHT_MAX];
+    const bool is_behind = queue->held_count > 0 || sw_cuda_channel_is_busy(queue);
     return batch->count <= SMALL_READ_MAX ||
            (is_behind && batch->count <= SW_CUDA_READ_KEYS_MAX && !batch->on_device);
 }

@@ -89,7 +89,6 @@ template <int BITS> static struct sw_cuda_read_view<BITS> view_of(struct sw_cuda
     memset(&view, 0, sizeof(view)); /* views are compared byte by byte */
     view.table = device->table;
     view.hints = sw_cuda_hints_pay(table) ? device->hints : NULL;
-    view.records = (struct sw_cuda_record *)queue->records;
     view.tallies = queue->tallies;
     if (sw_cuda_has_rows(table)) {
         view.rows = rows->rows;
@@ -130,10 +129,10 @@ template <int BITS> static void add(struct launch<BITS> *launch, struct sw_cuda_
                  sw_width<BITS>::is_set ? NULL : (word *)batch->previous,
                  (uint32_t *)batch->found,
                  (const struct sw_cuda_read_view<BITS> *)queue->view,
+                 sw_cuda_record_of(queue, batch->_ticket),
                  batch->_ticket,
                  batch->count,
-                 0,
-                 (uint32_t)(batch->_ticket % SW_CUDA_IN_FLIGHT_MAX)};
+                 0};
     }
 }
 

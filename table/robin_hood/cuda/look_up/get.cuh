@@ -7,6 +7,7 @@
 #define SHERWOOD_TABLE_ROBIN_HOOD_CUDA_LOOK_UP_GET_CUH
 
 #include "table/device/bits.cuh"
+#include "table/device/channel.cuh"
 #include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/cuda/look_up/filter.cuh"
 #include "table/robin_hood/cuda/look_up/shared_get.cuh"
@@ -222,8 +223,8 @@ unshared(const struct sw_cuda_shared_read<BITS> &shared) {
     read.keys = shared.keys;
     read.previous = shared.previous;
     read.found = shared.found;
-    read.record = shared.view->records + shared.place;
-    read.tally = shared.view->tallies + shared.place;
+    read.record = shared.record;
+    read.tally = shared.view->tallies + shared.ticket % SW_CUDA_IN_FLIGHT_MAX;
     read.ticket = shared.ticket;
     read.count = shared.count;
     return read;

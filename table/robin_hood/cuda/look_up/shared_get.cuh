@@ -12,9 +12,8 @@
  * has room for its other parameters. */
 template <int BITS> struct sw_cuda_read_view {
     typename sw_width<BITS>::table table;
-    const uint8_t *hints;           /* NULL: a look-up begins at the home bucket */
-    struct sw_cuda_record *records; /* of the queue, like the next array */
-    struct sw_cuda_tally *tallies;
+    const uint8_t *hints;          /* NULL: a look-up begins at the home bucket */
+    struct sw_cuda_tally *tallies; /* of the queue */
     uint8_t *rows; /* this and the members below as in struct sw_cuda_rows; 0: no rows */
     uint8_t *further;
     uint64_t split;
@@ -30,10 +29,10 @@ template <int BITS> struct sw_cuda_shared_read {
     word *previous;
     uint32_t *found;
     const struct sw_cuda_read_view<BITS> *view; /* device memory */
+    struct sw_cuda_record *record;
     uint64_t ticket;
     uint32_t count;
     uint32_t first_block;
-    uint32_t place; /* of its record and its tally */
 };
 template <int BITS> struct sw_cuda_shared_reads {
     struct sw_cuda_shared_read<BITS> batches[SW_CUDA_SHARED_READS_MAX];
