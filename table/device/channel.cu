@@ -205,7 +205,7 @@ cudaError_t sw_cuda_channel_open(struct sw_cuda_channel *channel,
     channel->record_bytes = record_bytes;
     cudaError_t error = cudaSetDevice(owner->device);
     if (error == cudaSuccess) {
-        error = sw_cuda_stream_borrow(owner->launcher, &channel->stream);
+        error = sw_cuda_stream_borrow(owner, &channel->stream);
     }
     if (error == cudaSuccess) {
         error = cudaEventCreateWithFlags(&channel->reads_done, cudaEventDisableTiming);
@@ -238,7 +238,7 @@ void sw_cuda_channel_close(struct sw_cuda_channel *channel)
     (void)cudaSetDevice(owner->device);
     if (channel->stream != NULL) {
         (void)synchronize(channel);
-        sw_cuda_stream_return(owner->launcher, channel->stream);
+        sw_cuda_stream_return(owner, channel->stream);
     }
     if (channel->reads_done != NULL) {
         (void)cudaEventDestroy(channel->reads_done);

@@ -58,6 +58,7 @@ struct sw_cuda_channel_owner {
     pthread_mutex_t order;
     uint32_t order_tries;             /* to lock `order`, before a thread sleeps (brief_lock.h) */
     struct sw_cuda_channel *channels; /* under `order` */
+    uint32_t channel_count;           /* with a stream; under the launcher's turn */
     cudaEvent_t write_done;           /* recorded after the last write batch submitted */
     uint64_t writes;                  /* write batches submitted */
     struct sw_cuda_direct *direct;    /* under `order`; NULL: no direct reads */

@@ -321,18 +321,31 @@ static uint32_t least_used(const struct sw_cuda_launcher *launcher)
     return least;
 }
 
-cudaError_t sw_cuda_stream_borrow(struct sw_cuda_launcher *launcher, cudaStream_t *stream)
+/* Returns the most streams, now that a table has this number of channels. */
+static uint32_t most_streams(struct sw_cuda_launcher *launcher, uint32_t channels)
 {
+    launcher->channels_max = channels > launcher->channels_max ? channels : launcher->channels_max;
+    const uint32_t most = 2 * launcher->channels_max;
+    return most < SW_CUDA_STREAMS_LEAST ? SW_CUDA_STREAMS_LEAST
+           : most < SW_CUDA_STREAMS_MAX ? most
+                                        : SW_CUDA_STREAMS_MAX;
+}
+
+cudaError_t sw_cuda_stream_borrow(struct sw_cuda_channel_owner *owner, cudaStream_t *stream)
+{
+    struct sw_cuda_launcher *launcher = owner->launcher;
     cudaError_t error = cudaSuccess;
     pthread_mutex_lock(&launcher->turn);
     uint32_t at = least_used(launcher);
     const uint32_t count = launcher->stream_count;
-    if (count == 0 || (launcher->stream_users[at] > 0 && count < SW_CUDA_STREAMS_MAX)) {
+    const uint32_t most = most_streams(launcher, owner->channel_count + 1);
+    if (count == 0 || (launcher->stream_users[at] > 0 && count < most)) {
         error = cudaStreamCreateWithFlags(&launcher->streams[count], cudaStreamNonBlocking);
         launcher->stream_count += error == cudaSuccess;
         at = count;
     }
     if (error == cudaSuccess) {
+        owner->channel_count++;
         launcher->stream_users[at]++;
         *stream = launcher->streams[at];
     }
@@ -340,9 +353,11 @@ cudaError_t sw_cuda_stream_borrow(struct sw_cuda_launcher *launcher, cudaStream_
     return error;
 }
 
-void sw_cuda_stream_return(struct sw_cuda_launcher *launcher, cudaStream_t stream)
+void sw_cuda_stream_return(struct sw_cuda_channel_owner *owner, cudaStream_t stream)
 {
+    struct sw_cuda_launcher *launcher = owner->launcher;
     pthread_mutex_lock(&launcher->turn);
+    owner->channel_count--;
     for (uint32_t i = 0; i < launcher->stream_count; i++) {
         launcher->stream_users[i] -= launcher->streams[i] == stream;
     }

@@ -16,8 +16,8 @@
  * most 1 / SW_CUDA_LANES_MAX blocks a multiprocessor. So a multiprocessor without such a block is
  * left for each block that has not started. Reads need no turn.
  *
- * Channels borrow their streams. Each has a stream of its own while there are at most
- * SW_CUDA_STREAMS_MAX channels; beyond that, channels share streams. A stream carries out work in
+ * Channels borrow their streams. The channels of two tables have streams of their own, up to
+ * SW_CUDA_STREAMS_MAX; those of further tables share these. A stream carries out work in
  * the order in which it was enqueued, and each work waits only for work that was enqueued before.
  * So sharing cannot block a table forever.
  *
@@ -38,9 +38,12 @@
 
 struct sw_cuda_reader; /* reader.cuh */
 
-/* Most streams of the channels of all tables. One table with 16 loops has 50 channels. The device
- * has at most 32 hardware queues. */
+/* Most streams of the channels of all tables: two for each channel of the table with the most
+ * channels, within these bounds. One table with 16 loops has 49 channels. A stream has 560 KiB of
+ * device memory on an H200. The least are four a lane: so launches of several lanes seldom share a
+ * stream. The device has at most 32 hardware queues. */
 #define SW_CUDA_STREAMS_MAX 64
+#define SW_CUDA_STREAMS_LEAST 16
 
 /* Device memory for the scratch of one width of slots. */
 struct sw_cuda_scratch_area {
@@ -75,8 +78,9 @@ struct sw_cuda_lane {
 };
 
 /* Streams for gathers, beside those of the channels; tables take them in turn. A gather waits for
- * nothing, so tables that share a stream only wait for each other's gathers. */
-#define SW_CUDA_GATHER_STREAMS_MAX 8
+ * nothing, so tables that share a stream only wait for each other's gathers, which share the bus in
+ * any case. */
+#define SW_CUDA_GATHER_STREAMS_MAX 2
 
 struct sw_cuda_launcher {
     int device;
@@ -98,6 +102,7 @@ struct sw_cuda_launcher {
     cudaStream_t streams[SW_CUDA_STREAMS_MAX];
     uint32_t stream_users[SW_CUDA_STREAMS_MAX]; /* channels that use the stream */
     uint32_t stream_count;
+    uint32_t channels_max; /* most channels that a table has had */
     struct sw_cuda_reader *readers;
     cudaStream_t gathers[SW_CUDA_GATHER_STREAMS_MAX]; /* NULL: not used yet */
     uint32_t next_gather;
@@ -144,9 +149,9 @@ cudaError_t sw_cuda_turn_end(struct sw_cuda_channel *channel, cudaError_t error)
 cudaError_t sw_cuda_turn_take(struct sw_cuda_launcher *launcher);
 void sw_cuda_turn_return(struct sw_cuda_launcher *launcher);
 
-/* Borrow and return a stream. Takes the turn. */
-cudaError_t sw_cuda_stream_borrow(struct sw_cuda_launcher *launcher, cudaStream_t *stream);
-void sw_cuda_stream_return(struct sw_cuda_launcher *launcher, cudaStream_t stream);
+/* Borrow and return the stream of a channel. Take the turn. */
+cudaError_t sw_cuda_stream_borrow(struct sw_cuda_channel_owner *owner, cudaStream_t *stream);
+void sw_cuda_stream_return(struct sw_cuda_channel_owner *owner, cudaStream_t stream);
 
 /* Return what all tables share, which the first calls create: streams, the pool. The launcher owns
  * them. Take the turn. */

@@ -34,6 +34,9 @@ bool emu_allocation_fails(void);
 /* Bytes of memory that was allocated by the runtime and is not given back. */
 size_t emu_allocated(void);
 
+/* Streams that were created and not destroyed. */
+size_t emu_streams(void);
+
 /* Bytes that pools of memory mapped because the calling thread allocated. */
 size_t emu_mapped_by_thread(void);
 

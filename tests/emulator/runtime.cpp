@@ -6,6 +6,7 @@
  * done before the call returns. With it the device works when the host waits for it, asks it or
  * looks at what it may have written, and for a moment in each call.
  */
+#include "failing.h"
 #include "failing.hpp"
 #include "memory.hpp"
 #include "schedule.hpp"
@@ -344,6 +345,12 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int)
     std::lock_guard<std::recursive_mutex> lock(device);
     *stream = add_stream();
     return cudaSuccess;
+}
+
+size_t emu_streams(void)
+{
+    std::lock_guard<std::recursive_mutex> lock(device);
+    return streams.size();
 }
 
 cudaError_t cudaStreamCreate(cudaStream_t *stream)
