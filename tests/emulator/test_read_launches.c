@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "table/device.h"
 #include "table/table.h"
@@ -18,6 +19,7 @@
 #include "tests/support/io_memory.h"
 
 #define READS 4
+#define READS_MAX 32    /* most batches of a launch */
 #define SMALL 64U       /* keys of a batch that is always deferred */
 #define LARGER 32832U   /* keys of a batch that is deferred behind another one */
 #define FULL (1U << 18) /* most keys of a launch of several batches */
@@ -188,6 +190,37 @@ static void writes_stay_behind(struct fixture *f)
     printf("ok a write takes effect behind deferred reads\n");
 }
 
+/* The submit of the last read that a launch has room for loses the device. Its caller may free the
+ * batch at once, before a write looks at the deferred reads. */
+static void failed_reads_are_forgotten(void)
+{
+    struct fixture f;
+    struct sw_batch reads[READS_MAX - 1], set;
+    struct sw_batch *last =
+        mmap(NULL, sizeof(*last), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    expect(last != MAP_FAILED, "a batch");
+    open_fixture(&f);
+    *last = (struct sw_batch){.op = SW_GET, .count = SMALL, .keys = f.keys, .found = f.found};
+    set = (struct sw_batch){.op = SW_SET, .count = SMALL, .keys = f.keys, .values = f.values};
+    set.stream = 1; /* the deferred reads have another one, so all are looked at */
+    for (uint32_t r = 0; r < READS_MAX - 1; r++) {
+        reads[r] = *last;
+        expect(sw_batch_submit(f.queue, &reads[r]) == SW_OK, "a read is deferred");
+    }
+    emu_fail_call(1);
+    expect(sw_batch_submit(f.queue, last) == SW_E_DEVICE && emu_is_lost(), "the last one fails");
+    munmap(last, sizeof(*last));
+    emu_fail_call(0);
+    expect(sw_batch_run(f.queue, &set) == SW_E_DEVICE, "a write fails");
+    for (uint32_t r = 0; r < READS_MAX - 1; r++) {
+        while (sw_batch_poll(f.queue, &reads[r]) == SW_PENDING) {
+        }
+        expect(reads[r].status == SW_E_DEVICE, "the deferred reads fail");
+    }
+    close_fixture(&f);
+    printf("ok a read whose submit fails is forgotten\n");
+}
+
 /* --- reads of several tables ------------------------------------------------------------------ */
 
 struct many {
@@ -354,8 +387,9 @@ int main(void)
     tables_share(&m);
     tables_share_streams(&m);
     close_many(&m);
+    failed_reads_are_forgotten();
     failures_end_reads(&m);
     lanes_lack_memory(&m);
-    printf("10 passed, 0 failed\n");
+    printf("11 passed, 0 failed\n");
     return 0;
 }

@@ -153,6 +153,13 @@ template <int BITS>
 cudaError_t sw_cuda_launch_read(struct sw_cuda_queue *queue, struct sw_batch *batch,
                                 uint64_t ticket);
 
+/* Forgets the deferred reads of a queue of a lost table: they will never be launched. */
+static inline void sw_cuda_forget_held(struct sw_cuda_queue *queue)
+{
+    queue->held_count = 0;
+    sw_cuda_reader_remove(queue);
+}
+
 /* Members of sw_backend. */
 int sw_cuda_submit(void *queue, struct sw_batch *batch);
 int sw_cuda_poll(void *queue, struct sw_batch *batch);

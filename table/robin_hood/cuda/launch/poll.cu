@@ -180,9 +180,8 @@ int sw_cuda_poll(void *context, struct sw_batch *batch)
         return SW_PENDING;
     }
     sw_cuda_channel_completed(queue, batch->_ticket);
-    if (status == SW_E_DEVICE) { /* the deferred reads will never be launched */
-        queue->held_count = 0;
-        sw_cuda_reader_remove(queue);
+    if (status == SW_E_DEVICE) {
+        sw_cuda_forget_held(queue);
     }
     if (batch->kind == SW_BATCH_SCAN) {
         queue->scan.running = false;

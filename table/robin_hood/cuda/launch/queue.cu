@@ -239,7 +239,11 @@ static bool hold(struct sw_cuda_queue *queue, struct sw_batch *batch, uint64_t t
     if (queue->held_count == 1) {
         sw_cuda_reader_add(queue);
     }
-    return queue->held_count < SW_CUDA_READS_MAX || sw_cuda_enqueue(queue, NULL, 0);
+    if (queue->held_count < SW_CUDA_READS_MAX || sw_cuda_enqueue(queue, NULL, 0)) {
+        return true;
+    }
+    sw_cuda_forget_held(queue); /* the submit fails, so the caller may free this batch */
+    return false;
 }
 
 int sw_cuda_submit(void *context, struct sw_batch *batch)
