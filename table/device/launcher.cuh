@@ -75,6 +75,7 @@ struct sw_cuda_lane {
     uint64_t
         alone_seen; /* the launcher's `alone_count` when a launch last waited for those alone */
     struct sw_cuda_scratch_area areas[2];
+    uint64_t short_until_ns; /* no allocation before this time, because one failed */
 };
 
 /* Streams for gathers, beside those of the channels; tables take them in turn. A gather waits for

@@ -46,6 +46,17 @@ static unsigned streams;
 int __wrap_cudaStreamCreateWithFlags(void **stream, unsigned flags);
 int __real_cudaStreamCreateWithFlags(void **stream, unsigned flags);
 
+/* Allocations of device memory. */
+static unsigned allocations;
+int __wrap_cudaMalloc(void **memory, size_t bytes);
+int __real_cudaMalloc(void **memory, size_t bytes);
+
+int __wrap_cudaMalloc(void **memory, size_t bytes)
+{
+    allocations++;
+    return __real_cudaMalloc(memory, bytes);
+}
+
 int __wrap_cudaStreamCreateWithFlags(void **stream, unsigned flags)
 {
     streams++;
@@ -353,7 +364,7 @@ static void failures_end_reads(struct many *m)
 }
 
 /* The first write to one of two tables makes a lane. If its memory is lacking, the write runs
- * alone. */
+ * alone, and so do those of the next second. */
 static void lanes_lack_memory(struct many *m)
 {
     for (uint64_t call = 1; call <= 8; call++) {
@@ -363,6 +374,11 @@ static void lanes_lack_memory(struct many *m)
         const int status = sw_batch_run(m->queues[0], &set);
         expect(emu_has_failed(), "a call fails");
         expect(status == SW_OK || emu_is_lost(), "a lack of memory loses no table");
+        allocations = 0;
+        if (status == SW_OK) {
+            expect(sw_batch_run(m->queues[1], &set) == SW_OK && allocations == 0,
+                   "the next write does not try to allocate again");
+        }
         emu_fail_call(0);
         close_many(m);
     }

@@ -6,6 +6,7 @@
  * the areas of pairs, and less of them.
  */
 #include "table/device/cutter.cuh"
+#include "table/host/parts.h"
 #include "table/robin_hood/cuda/host.cuh"
 
 /* Sets the cutter behind what another cutter cut from the same place. */
@@ -205,8 +206,15 @@ static cudaError_t reserve_in_lane(struct sw_cuda_table *table, struct sw_cuda_l
     if (area->operations >= room) {
         return cudaSuccess;
     }
-    const cudaError_t error = cudaEventSynchronize(lane->done);
-    return error == cudaSuccess ? enlarge<BITS>(table, area, room) : error;
+    if (sw_now_ns() < lane->short_until_ns) {
+        return cudaErrorMemoryAllocation;
+    }
+    cudaError_t error = cudaEventSynchronize(lane->done);
+    if (error == cudaSuccess) {
+        error = enlarge<BITS>(table, area, room);
+        lane->short_until_ns = error == cudaSuccess ? 0 : sw_now_ns() + SW_CUDA_RETRY_NS;
+    }
+    return error;
 }
 
 template <int BITS> static void use_area(struct sw_cuda_table *table, struct sw_cuda_lane *lane)
