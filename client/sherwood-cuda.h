@@ -125,9 +125,10 @@ struct sherwood_cuda_call {
 #define SHERWOOD_CUDA_TABLES_MAX 64
 SHERWOOD_MUST_CHECK int sherwood_cuda_table(struct sherwood_cuda *cuda, const char *name,
                                             uint32_t *table, const struct sherwood_server **server);
-/* Does what sherwood_cuda_run or sherwood_cuda_run_on does. In stream order, a call whose arrays of
- * evicted entries have to be copied must fit into one stage. SHERWOOD_FOUND_BYTES is for GET and
- * PEEK: the answer is then an array of bool, and nothing has to unpack bits. */
+/* Does what sherwood_cuda_run or sherwood_cuda_run_on does. In stream order, a call with arrays of
+ * evicted entries must fit into one stage if any of its arrays has to be copied.
+ * SHERWOOD_FOUND_BYTES is for GET and PEEK: the answer is then an array of bool, and nothing has to
+ * unpack bits. */
 SHERWOOD_MUST_CHECK int sherwood_cuda_call(struct sherwood_cuda *cuda,
                                            const struct sherwood_cuda_call *call);
 

@@ -293,7 +293,9 @@ static int run_pieces(struct sherwood_cuda *cuda, const struct sherwood_cuda_cal
                             "copied through: give sherwood_cuda_stage more",
                             PIECE_KEYS, (unsigned long long)cuda->stage_bytes);
     }
-    if (run == enqueue_piece && keys < call->count && staged >> SW_CUDA_EVICTED_KEYS != 0) {
+    /* the evicted entries of a piece go behind those of earlier ones, which have not run yet */
+    if (run == enqueue_piece && keys < call->count &&
+        sw_cuda_array_at(call, SW_CUDA_EVICTED_KEYS) != 0) {
         return sw_cuda_fail(SHERWOOD_E_INVALID,
                             "the arrays of %zu keys do not fit into the %llu bytes that arrays are "
                             "copied through, and evicted entries of several pieces need a call "
