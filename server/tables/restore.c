@@ -68,9 +68,19 @@ static int give_id(struct sw_tables *tables, uint32_t id)
     return 0;
 }
 
+/* Gives the first table the options of the command line: those of ALTER that it had in another
+ * place do not hold in place 0. Returns 0, or -1 with an error. */
+static int start_over(const struct sw_tables *tables, char *error, size_t error_bytes)
+{
+    return tables->owner.alter(tables->owner.server, tables->first, &tables->started,
+                               SW_ALTERABLE_ALL, true, error, error_bytes);
+}
+
 /* Closes all tables except the first, which gets the id `id`. The caller has locked `change`. */
 static int leave_one(struct sw_tables *tables, uint32_t id)
 {
+    const bool was_away = tables->view->served[0] != tables->first || tables->first->id == ID_NONE;
+    char unread[SW_TABLES_ERROR_BYTES];
     if (tables->view->served[0] != tables->first && put_first(tables) != 0) {
         return -1;
     }
@@ -83,6 +93,9 @@ static int leave_one(struct sw_tables *tables, uint32_t id)
         struct sw_served *dropped = next->served[catalog->count - 1];
         (void)sw_places_drop(catalog, catalog->places[catalog->count - 1].number);
         sw_tables_replace_view(tables, next, dropped);
+    }
+    if (was_away && start_over(tables, unread, sizeof(unread)) != 0) {
+        return -1;
     }
     return tables->first->id == id ? 0 : give_id(tables, id);
 }
@@ -143,7 +156,9 @@ static int alter_all(const struct sw_tables *tables, struct sw_tables_view *next
             next->altered = served->id;
         }
     }
-    return status;
+    const bool returns =
+        next->served[0] == tables->first && tables->view->served[0] != tables->first;
+    return status == 0 && returns ? start_over(tables, error, error_bytes) : status;
 }
 
 /* Lets the rights of users follow the places that have another name in `next`. `ends`: the rights

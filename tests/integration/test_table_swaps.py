@@ -173,4 +173,51 @@ def replicas():
                     equal([theirs.ask("DBSIZE"), theirs.ask("SAVE")], [15, "OK"], "the keys")
 
 
+def alter_and_move(replies):
+    equal([replies.ask("TABLE", "CREATE", "v2", "LIKE", "default"), replies.ask("TABLE", "ALTER", "default", "default-ttl", 1000, "max-capacity", "16K"),
+           replies.ask("TABLE", "SWAP", "default", "v2")], ["OK"] * 3, "ALTER, then SWAP")
+
+
+@case
+def first_table_returns():
+    """the first table, which SWAP brought back to place 0, has the options of the command line at a start by the log"""
+    with Directory() as directory:
+        def begin():
+            return to_be_killed(durable(directory, "no", *FIRST))
+        with begin() as server, server.replies() as replies:
+            wanted = options(replies)["default"]
+            alter_and_move(replies)
+            equal(replies.ask("TABLE", "SWAP", "default", "v2"), "OK", "the way back")
+            server.end_by_kill()
+        for attempt in range(2):
+            with begin() as server, server.replies() as replies:
+                equal(options(replies)["default"], wanted, f"start {attempt}")
+                equal([replies.ask("SET", 1, 1), replies.ask("TTL", 1), replies.ask("SAVE")], ["OK", -1, "OK"], "no time")
+                server.end_by_kill()
+
+
+def follow(replica, primary):
+    """Lets a server copy all data of another primary."""
+    with primary.replies() as ours, replica.replies() as theirs:
+        equal([ours.ask("SET", 1, 7), theirs.ask("REPLICAOF", "127.0.0.1", primary.port)], ["OK", "OK"])
+        eventually(lambda: info(replica)["master_link_status"] == "up" and theirs.ask("GET", 1) == b"7", "the replica is connected")
+
+
+@case
+def another_primary():
+    """options that ALTER gave tables before a server copied all data of a primary do not hold for that primary's default table"""
+    for drops in (False, True):
+        with to_be_killed(Server(*FIRST)) as primary, to_be_killed(Server(*FIRST)) as other, \
+                to_be_killed(Server(*FIRST, errors="replica")) as replica, primary.replies() as ours, replica.replies() as theirs:
+            wanted = options(theirs)["default"]
+            follow(replica, primary)
+            alter_and_move(ours)
+            if drops:
+                equal(ours.ask("TABLE", "DROP", "v2"), "OK", "DROP")
+            equal(ours.ask("WAIT", 1, 30000), 1, "WAIT")
+            follow(replica, other)
+            equal([options(theirs)["default"], theirs.ask("REPLICAOF", "NO", "ONE"), theirs.ask("SET", 5, 5), theirs.ask("TTL", 5)],
+                  [wanted, "OK", "OK", -1], f"drops: {drops}")
+
+
 main()
