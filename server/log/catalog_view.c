@@ -300,14 +300,17 @@ static int put(const struct sw_catalog *catalog, const struct sw_places *places,
 int sw_catalog_restore(const struct sw_catalog *catalog, struct sw_tables *tables,
                        const struct sw_config *base, char reason[SW_LOAD_REASON_BYTES])
 {
+    struct sw_config started = *base; /* which has those that ALTER gave the first table */
     struct sw_places places;
     int status = -1;
     if (sw_places_init(&places, (uint32_t)catalog->place_count) != SW_PLACES_OK) {
         snprintf(reason, SW_LOAD_REASON_BYTES, "not enough memory for the tables");
         return -1;
     }
+    sw_config_alter(&started, sw_tables_hold(tables)->started, SW_ALTERABLE_ALL);
+    sw_tables_release(tables);
     if (fill_places(catalog, &places, reason) == 0) {
-        status = put(catalog, &places, true, tables, base, NULL, reason);
+        status = put(catalog, &places, true, tables, &started, NULL, reason);
     }
     sw_places_fini(&places);
     return status;

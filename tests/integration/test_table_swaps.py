@@ -220,4 +220,15 @@ def another_primary():
                   [wanted, "OK", "OK", -1], f"drops: {drops}")
 
 
+@case
+def former_primary():
+    """a server that was a primary gives the default table of another one none of the options that ALTER gave its own"""
+    with to_be_killed(Server(*FIRST)) as primary, to_be_killed(Server(*FIRST, errors="replica")) as former, \
+            primary.replies() as ours, former.replies() as theirs:
+        equal(theirs.ask("TABLE", "ALTER", "default", "default-ttl", 1000), "OK", "ALTER")
+        equal([ours.ask("TABLE", "CREATE", "v2", "capacity", "2K", "max-capacity", "32K"), ours.ask("TABLE", "SWAP", "default", "v2")], ["OK", "OK"])
+        follow(former, primary)
+        equal(options(theirs), options(ours), "the options")
+
+
 main()
