@@ -76,7 +76,11 @@ def torchrec_rows():
         raises(sherwood.Refused, "are no whole parts", moved.load_state_dict, {**state, "_extra_state": moved.get_extra_state()})
         raises(sherwood.Refused, "give shard=", users.rebuild_with_output_id_range, (0, 5), [0, 5, 10])
         client.flush()
-        raises(sherwood.Refused, "start the server with --ids 2", ManagedCollision(client, 3), features([1, 2, 3]))
+        small = ManagedCollision(client, 3)
+        for training in (True, True, False): # also when the raw ids are no longer new
+            small.train(training)
+            raises(sherwood.Refused, "start the server with --ids 2", small, features([1, 2, 3]))
+        equal(values(small(features([1, 2, 9]))), [[0, 1, 2]], "eval of other raw ids")
 
 
 @case

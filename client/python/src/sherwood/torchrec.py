@@ -38,8 +38,7 @@ class ManagedCollision(ManagedCollisionModule):
         ttl: seconds. A raw id that no training step has had for this time loses its row, which then is free for another one.
         input_size: raw ids are below it. TorchRec divides them among ranks by it.
         shard: for a sharded embedding, a function of (first, size) that returns the client of the rank with these rows, or
-            (client, gpu). Each rank needs a server or a table of its own, with ids of its size; the rank with the last rows
-            has one id less.
+            (client, gpu). Each rank needs a server or a table of its own, with `--ids` of size - 1.
     """
 
     def __init__(self, client: Client, size: int, *, gpu: Optional[Device] = None, ttl: Optional[float] = None, input_size: int = 2**63 - 1,
@@ -79,20 +78,26 @@ class ManagedCollision(ManagedCollisionModule):
                 for (name, feature), values in zip(features.items(), rows.split([len(part) for part in parts]))}
 
     def _rows(self, raw: torch.Tensor) -> torch.Tensor:
-        last = self._size - 1
         if not self.training:
-            known: torch.Tensor = self._table.lookup(raw, default=last)[0]
+            known, found = self._table.lookup(raw, default=self._size - 1)
+            self._check(known[found])
             return known
         rows, is_new = self._table.assign_(raw)
+        self._check(rows)
         if self._ttl is not None:
             self._client.expire_many(raw.cpu(), ttl=self._ttl)
         new = rows[is_new]
         if len(new) > 0:
-            if int(new.max()) >= last:
-                raise Refused(f"ManagedCollision: the server gave the row {int(new.max())}, and raw ids have the rows 0 to"
-                              f" {last - 1} of {self._size}: start the server with --ids {last}")
             self._new = new if self._new is None else torch.cat((self._new, new)).unique()
         return rows
+
+    def _check(self, rows: torch.Tensor) -> None:
+        """Refuses rows that no raw id may have: the server has too many ids, or is none of ids."""
+        last = self._size - 1
+        wrong = rows[(rows < 0) | (rows >= last)]
+        if len(wrong) > 0:
+            raise Refused(f"ManagedCollision: a raw id has the row {int(wrong[0])} on the server, and raw ids have the rows 0 to"
+                          f" {last - 1} of {self._size}: start the server with --ids {last}")
 
     def evict(self) -> Optional[torch.Tensor]:
         """Returns the rows that got a raw id since the last call, or None. TorchRec initializes these rows before it reads them.
