@@ -77,7 +77,7 @@ def torchrec_rows():
         raises(sherwood.Refused, "give shard=", users.rebuild_with_output_id_range, (0, 5), [0, 5, 10])
         client.flush()
         small = ManagedCollision(client, 3)
-        for training in (True, True, False): # also when the raw ids are no longer new
+        for training in (True, True, False):  # also when the raw ids are no longer new
             small.train(training)
             raises(sherwood.Refused, "start the server with --ids 2", small, features([1, 2, 3]))
         equal(values(small(features([1, 2, 9]))), [[0, 1, 2]], "eval of other raw ids")
@@ -105,6 +105,9 @@ def torchrec_expiry():
         eventually(lambda: not client.contains_many(np.array([1], np.int64))[0], "raw id 1 to expire")
         equal((rows_of(users, 9, 2), users.evict().tolist()), ([0, 1], [0]))
         raises(sherwood.Full, "no id is free", rows_of, users, 10)
+        state = users.state_dict()
+        equal(rows_of(users, 9), [0])
+        users.load_state_dict(state)
 
 
 TORCHREC = """
