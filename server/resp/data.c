@@ -326,7 +326,7 @@ FOR_EACH_KIND void run_range(const struct data *data, const struct values *value
 FOR_EACH_KIND void run_add(const struct data *data, const struct values *values)
 {
     struct sw_add add;
-    const char *error = sw_add_read(data->resp->net->config, data->arguments, &add);
+    const char *error = sw_add_read(data->batch->batches->config, data->arguments, &add);
     if (error != NULL) {
         refuse(data, "%s", error);
     } else if (values->add(data, add.op, 1, 2)) {

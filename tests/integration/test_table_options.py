@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import signal
+import struct
 import tempfile
 
 import wire
@@ -458,6 +459,23 @@ def dropped_memory():
             eventually(lambda: server.resident_bytes() < before - (24 << 20), f"{engine} frees its memory", 10)
             check("keeps its memory" not in server.log(), server.log())
             equal([replies.ask("SET", 1, 2), replies.ask("GET", 1), replies.ask("DBSIZE")], ["OK", b"2", 1], "the other table")
+
+
+@case
+def adds_by_table():
+    """ADD calculates with the numbers of its table, and no table without rows of numbers takes it"""
+    def row(*numbers):
+        return struct.pack(f"<{len(numbers)}f", *numbers)
+    for first in ((), ("--value-bytes", "8", "--value-type", "u32"), ("--value-bytes", "8", "--value-type", "f32")):
+        with Server("--capacity", "4K", *first) as server, server.replies() as replies:
+            for kind in ("f32", "bytes"):
+                equal([replies.ask("TABLE", "CREATE", kind, "value-bytes", 8, "value-type", kind), replies.ask("SELECT", kind),
+                       replies.ask("SET", 1, row(1, 2))], ["OK"] * 3, kind)
+                added = replies.ask("ADD", 1, row(1, 2), "SCALE", "0.5")
+                equal((str(added)[:12], replies.ask("GET", 1)),
+                      ("1", row(1.5, 3)) if kind == "f32" else ("ERR ADD need", row(1, 2)), f"{first}, {kind}")
+            equal([replies.ask("TABLE", "CREATE", "integers", "value-bytes", 0, "value-type", "bytes"), replies.ask("SELECT", "integers")], ["OK"] * 2)
+            check("needs rows of numbers" in str(replies.ask("ADD", 1, "12345678")), "integers")
 
 
 main()
