@@ -60,8 +60,8 @@ enum sw_reply_status sw_bulk_note_change(struct sw_conn *conn, const uint8_t *he
     }
     const uint32_t count = sw_bulk_change_words(&words, arguments);
     struct sw_change_run *run = sw_change_run_create(tables->tables);
-    if (run == NULL || sw_change_read(tables->view, conn->net->config, arguments, count,
-                                      &run->change, error, sizeof(error)) != 0) {
+    if (run == NULL ||
+        sw_change_read(tables->view, arguments, count, &run->change, error, sizeof(error)) != 0) {
         const enum sw_reply_status status = copy_line(error, message, message_bytes);
         sw_change_run_free(run);
         return run == NULL ? SW_REPLY_OUT_OF_MEMORY : status;

@@ -38,8 +38,8 @@ bool sw_control_change(struct sw_control *control, const struct sw_resp_argument
     const struct sw_tables_handle *tables = sw_control_tables(control);
     char error[SW_TABLES_ERROR_BYTES] = "ERR out of memory";
     struct sw_change_run *run = sw_change_run_create(tables->tables);
-    if (run == NULL || sw_change_read(tables->view, control->conn->net->config, words, count,
-                                      &run->change, error, sizeof(error)) != 0) {
+    if (run == NULL ||
+        sw_change_read(tables->view, words, count, &run->change, error, sizeof(error)) != 0) {
         sw_change_run_free(run);
         return sw_control_refuse(control, error);
     }

@@ -162,9 +162,9 @@ static int read_alter(const struct reading *reading)
     return fits ? 0 : -1;
 }
 
-static int read_create(const struct reading *reading, const struct sw_config *config)
+static int read_create(const struct reading *reading)
 {
-    struct creation creation = {.base = config};
+    struct creation creation = {.base = reading->view->served[0]->config};
     char error[SW_CONFIG_ERROR_BYTES] = "";
     if (read_name(reading, 1, true, reading->change->name) != 0) {
         return -1;
@@ -229,9 +229,8 @@ static int read_swap(const struct reading *reading)
     return read_two(&names);
 }
 
-int sw_change_read(const struct sw_tables_view *view, const struct sw_config *config,
-                   const struct sw_resp_argument *words, uint32_t count, struct sw_change *change,
-                   char *error, size_t error_bytes)
+int sw_change_read(const struct sw_tables_view *view, const struct sw_resp_argument *words,
+                   uint32_t count, struct sw_change *change, char *error, size_t error_bytes)
 {
     static const struct {
         const char *word;
@@ -246,7 +245,7 @@ int sw_change_read(const struct sw_tables_view *view, const struct sw_config *co
             continue;
         }
         change->kind = kinds[i].kind;
-        return change->kind == SW_CHANGE_CREATE  ? read_create(&reading, config)
+        return change->kind == SW_CHANGE_CREATE  ? read_create(&reading)
                : change->kind == SW_CHANGE_ALTER ? read_alter(&reading)
                : change->kind == SW_CHANGE_DROP  ? read_drop(&reading)
                : change->kind == SW_CHANGE_SAVE  ? read_save(&reading)

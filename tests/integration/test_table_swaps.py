@@ -231,4 +231,14 @@ def former_primary():
         equal(options(theirs), options(ours), "the options")
 
 
+@case
+def create_beside_another():
+    """TABLE CREATE takes the options that it does not give from the table in place 0, not from the first one elsewhere"""
+    with Server(*FIRST) as server, server.replies() as replies:
+        alter_and_move(replies)
+        wanted = options(replies)["default"]
+        equal(replies.ask("TABLE", "CREATE", "x", "capacity", "4K"), "OK", "CREATE")
+        equal([options(replies)["x"][name] for name in ("default-ttl", "max-capacity")], ["0", wanted["max-capacity"]], "CREATE")
+
+
 main()
