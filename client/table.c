@@ -16,6 +16,7 @@
 #include "client/open.h"
 #include "client/receive.h"
 #include "client/sherwood-tables.h"
+#include "client/table_shape.h"
 
 /* Returns a connection that has not ended; NULL: all have. */
 static struct sw_client_connection *any_connection(const struct sherwood *root)
@@ -208,15 +209,6 @@ int sherwood_tables(struct sherwood *client, uint32_t *from, struct sherwood_tab
 
 /* --- when the table of a place changes -------------------------------------------------------- */
 
-static bool is_of_one_shape(const struct sherwood_server *one, const struct sherwood_server *other)
-{
-    return one->key_bytes == other->key_bytes && one->value_bytes == other->value_bytes &&
-           one->value_format == other->value_format && one->value_type == other->value_type &&
-           one->frame_ops_max <= other->frame_ops_max &&
-           one->frame_bytes_max <= other->frame_bytes_max &&
-           strcmp(one->engine, other->engine) == 0 && strcmp(one->policy, other->policy) == 0;
-}
-
 int sw_client_table_renew(struct sherwood *client, int status)
 {
     struct sw_client_table *table = client->table;
@@ -226,7 +218,7 @@ int sw_client_table_renew(struct sherwood *client, int status)
     if (sw_client_table_greet(client, "table_open", number, &now) != SHERWOOD_OK) {
         return status;
     }
-    if (!is_of_one_shape(&table->server, &now.server)) {
+    if (!sw_client_is_of_one_shape(&table->server, &now.server)) {
         return sw_client_fail(client, SHERWOOD_E_TABLE,
                               "a table of another shape lies in the place of '%s': open it again",
                               table->name[0] == '\0' ? now.name : table->name);

@@ -135,10 +135,19 @@ def tables():
         call.table = 1
         status = library.sherwood_cuda_call(own.pointer, ctypes.byref(call)) or library.sherwood_cuda_check(own.pointer, True)
         equal(status, -17, library.sherwood_cuda_error())
+        for words in (("CREATE", "one", "value-bytes", "16"), ("RENAME", "rows", "old"), ("CREATE", "rows")):
+            equal(server.ask("TABLE", *words), "OK")
+        for name, given in ((b"one", 3), (b"rows", 4), (b"old", 2), (b"rows", 4)):  # a name is that of another table by now
+            equal(library.sherwood_cuda_table(own.pointer, name, ctypes.byref(number), None), 0, library.sherwood_cuda_error())
+            equal(number.value, given, name)
+            call = call_of(SET, (*arrays[:2], None, None), 9 * given)
+            call.table = given
+            equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), 0, library.sherwood_cuda_error())
+        equal([len(client.table(name)) for name in ("one", "rows", "old")], [27, 36, 600])
         own.close()
         torch = sys.modules["torch"] = fake_torch.module(driver)
         try:
-            with client.table("rows").attach() as device:
+            with client.table("old").attach() as device:
                 values, found = device.get_many(torch.tensor([5, 600], torch.int64, fake_torch.Device(0)))
                 equal((values.tolist(), found.tolist()), ([[50, 55], [0, 0]], [True, False]))
         finally:
