@@ -45,6 +45,13 @@ def tensors_of_details():
                 equal(d.get_many(tensor([1, 2, 3, 4]), default=0, stream=stream).tolist(), [12, 4, 0, 0])
                 equal(d.cas_many(keys, 12, tensor([[1, 2], [3, 4]]), stream=stream).tolist(), [[True, False], [False, False]])
                 equal(d.cas_many(keys, tensor([[1, 4], [9, 1]]), 5, stream=stream).tolist(), [[True, True], [False, False]])
+                d.set_many(tensor([20, 21]), 2**64 - 1, stream=stream)  # torch has no such integers
+                new = tensor([-2**63, 5])
+                equal(d.cas_many(tensor([20, 21]), 2**64 - 1, new, stream=stream).tolist(), [True, True])
+                check(stream is None or new.data_ptr() in stream.kept, "the stream keeps the memory of `new`")
+                equal(d.cas_many(tensor([21]), 5, 2**63, stream=stream).tolist(), [True])
+                equal(d.get_many(tensor([20, 99]), default=2**63 + 1, stream=stream).tolist(), [-2**63, 1 - 2**63])
+                d.delete_many(tensor([20, 21]), stream=stream)
                 at = tensor([[10**15, 10**15 + 2], [10**15 + 3, 10**15 + 4]])
                 equal(d.expire_many(keys, expire_at_ms=at, stream=stream).tolist(), [[True] * 2] * 2)
                 times, found = d.ttl_many(tensor([1, 2, 9]), stream=stream)

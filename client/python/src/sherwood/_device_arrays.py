@@ -156,16 +156,24 @@ class Torch(Kind):
         with self._on(stream, like):
             return self.torch.empty(shape, dtype=self._made[dtype], device=like.device)
 
+    def _signed(self, array: Any, value: Any) -> Any:
+        """Returns the signed integer with the bits of an unsigned one, for an array of integers."""
+        dtype = self._dtypes[array.dtype]
+        if dtype.kind == "i" and isinstance(value, (int, np.integer)) and np.iinfo(dtype).max < value < 2 ** (8 * dtype.itemsize):
+            return int(value) - 2 ** (8 * dtype.itemsize)
+        return value
+
     def fill(self, array: Any, mask: Any, value: Any, stream: Any) -> None:
+        value = self._signed(array, value)
         with self._on(stream, array):
             if mask is None:
-                array.fill_(int(np.array(value, np.uint64).astype(np.int64))
-                            if isinstance(value, (int, np.integer)) and value > 2 ** 63 - 1 else value)
+                array.fill_(value)
             else:
                 away = mask.logical_not()
                 array.masked_fill_(away.reshape(away.shape + (1,) * (array.dim() - away.dim())), value)
 
     def put(self, array: Any, index: Any, value: Any, stream: Any) -> None:
+        value = self._signed(array, value)
         with self._on(stream, array):
             array[index] = value
 

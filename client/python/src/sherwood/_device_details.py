@@ -77,11 +77,13 @@ class Details:
         taken, layout = self._take(keys), self._layout
         shape = taken.shape + layout.value_shape
         pairs = taken.kind.empty((*taken.shape, 2, *layout.value_shape), layout.value_dtype, taken.array, stream)
+        held = []
         for at, (given, what) in enumerate(((old, "old"), (new, "new"))):
-            if not isinstance(given, (int, np.integer)):
-                self._checked(given, layout.value_dtype, shape, what)
+            if not isinstance(given, (int, np.integer)) or isinstance(given, bool):
+                held.append(self._checked(given, layout.value_dtype, shape, what))
+                given = held[-1].array
             taken.kind.put(pairs, (slice(None),) * len(taken.shape) + (at,), given, stream)
-        return self._run(constants.SHERWOOD_CAS, taken, taken.kind.made(pairs), None, True, None, stream)
+        return self._run(constants.SHERWOOD_CAS, taken, taken.kind.made(pairs), None, True, None, stream, held=held)
 
     # --- when keys expire ------------------------------------------------------------------------
     def expire_many(self, keys: Any, *, ttl: Span = None, expire_at: Span = None, ttl_ms: Any = None, expire_at_ms: Any = None,
