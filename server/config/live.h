@@ -83,8 +83,10 @@ int sw_live_note(struct sw_live *live, const struct sw_option *option, const cha
 bool sw_live_is_flag(const struct sw_live *live, const char *name);
 
 /* Writes the options that differ from the configuration file into that file (rewrite.c). Its other
- * lines stay as they are. Returns the number of options that were written; or -1 with a sentence in
- * `error` and the file untouched. */
-int sw_live_rewrite(struct sw_live *live, char *error, size_t error_bytes);
+ * lines stay as they are. `started`: has the options that TABLE ALTER changes; NULL: the present
+ * ones. Returns the number of options that were written; or -1 with a sentence in `error` and the
+ * file untouched. */
+int sw_live_rewrite(struct sw_live *live, const struct sw_config *started, char *error,
+                    size_t error_bytes);
 
 #endif

@@ -19,6 +19,7 @@
 
 #include "proto/regular_file.h"
 #include "server/config/live.h"
+#include "server/config/table_options.h"
 
 #define LINE_BYTES 512 /* sw_config_read_file refuses lines that are much shorter */
 #define NAME_BYTES 64
@@ -265,9 +266,11 @@ static int replace_file(struct rewrite *rewrite)
     return sync_directory(rewrite);
 }
 
-int sw_live_rewrite(struct sw_live *live, char *error, size_t error_bytes)
+int sw_live_rewrite(struct sw_live *live, const struct sw_config *started, char *error,
+                    size_t error_bytes)
 {
-    struct rewrite rewrite = {.config = live->config, .error = error, .error_bytes = error_bytes};
+    struct sw_config mixed;
+    struct rewrite rewrite = {.config = &mixed, .error = error, .error_bytes = error_bytes};
     const char *path = live->config->origin.path;
     if (path == NULL) {
         snprintf(error, error_bytes, "the server is running without a config file");
@@ -278,6 +281,8 @@ int sw_live_rewrite(struct sw_live *live, char *error, size_t error_bytes)
     }
     snprintf(rewrite.beside, sizeof(rewrite.beside), "%s.rewrite", rewrite.path);
     pthread_mutex_lock(&live->lock); /* one rewrite at a time; no value changes meanwhile */
+    mixed = *live->config;
+    sw_config_alter(&mixed, started, started == NULL ? 0 : SW_ALTERABLE_ALL);
     int count = compare_with_file(&rewrite, rewrite.path);
     int status = count > 0 ? replace_file(&rewrite) : count;
     pthread_mutex_unlock(&live->lock);

@@ -10,6 +10,7 @@
 #include "proto/plural.h"
 #include "server/config/live.h"
 #include "server/config/redis_options.h"
+#include "server/config/table_options.h"
 #include "server/net/conn.h"
 #include "server/observe/log.h"
 #include "server/repl/repl.h"
@@ -72,10 +73,24 @@ static void fill_redis_parameter(const struct sw_config *config, size_t index,
     }
 }
 
+/* Returns the options of tables on the command line, if the first table has others in another
+ * place, else NULL. */
+static const struct sw_config *options_before(const struct sw_call *call)
+{
+    const struct sw_tables_view *view = call->session->conn->net->tables.view;
+    return view == NULL || view->served[0]->config == call->admin->config ? NULL : view->started;
+}
+
 /* Returns parameter number `index`: our options come first, then the parameters of redis. Returns
  * false if there is no such number. */
-static bool parameter_at(const struct sw_admin *admin, size_t index, struct parameter *parameter)
+static bool parameter_at(const struct sw_call *call, size_t index, struct parameter *parameter)
 {
+    const struct sw_admin *admin = call->admin;
+    const struct sw_config *started = options_before(call);
+    if (started != NULL && index < SW_OPTION_COUNT &&
+        sw_alterable_of(sw_option_at(index)->name) != 0) {
+        return sw_config_get(started, index, &parameter->name, parameter->value, VALUE_BYTES);
+    }
     if (sw_live_get(admin->live, index, &parameter->name, parameter->value, VALUE_BYTES)) {
         if (index == SW_OPTION_AT_replicaof && admin->repl != NULL) {
             sw_repl_replicaof(admin->repl, parameter->value); /* the current role */
@@ -103,7 +118,7 @@ static void config_get(struct sw_call *call)
     if (too_many_words(call)) {
         return;
     }
-    for (size_t i = 0; parameter_at(call->admin, i, &parameter); i++) {
+    for (size_t i = 0; parameter_at(call, i, &parameter); i++) {
         for (uint32_t pattern = 2; pattern < call->count; pattern++) {
             if (sw_argument_glob(&call->arguments[pattern], parameter.name)) {
                 matching[count++] = i;
@@ -113,7 +128,7 @@ static void config_get(struct sw_call *call)
     }
     sw_text_map(call->reply, count, call->session->resp3);
     for (size_t i = 0; i < count; i++) {
-        parameter_at(call->admin, matching[i], &parameter);
+        parameter_at(call, matching[i], &parameter);
         sw_text_bulk_string(call->reply, parameter.name);
         sw_text_bulk_string(call->reply, parameter.value);
     }
@@ -134,10 +149,10 @@ static bool is_named(const struct sw_resp_argument *argument, const char *name)
            strncasecmp((const char *)argument->text, name, argument->size) == 0;
 }
 
-static bool parameter_known(const struct sw_admin *admin, const struct sw_resp_argument *argument)
+static bool parameter_known(const struct sw_call *call, const struct sw_resp_argument *argument)
 {
     struct parameter parameter;
-    for (size_t i = 0; parameter_at(admin, i, &parameter); i++) {
+    for (size_t i = 0; parameter_at(call, i, &parameter); i++) {
         if (is_named(argument, parameter.name)) {
             return true;
         }
@@ -231,7 +246,7 @@ static void config_set(struct sw_call *call)
         return;
     }
     for (uint32_t i = 2; i < call->count; i += 2) {
-        if (!parameter_known(call->admin, &call->arguments[i])) {
+        if (!parameter_known(call, &call->arguments[i])) {
             sw_call_error(call, "ERR Unknown option or number of arguments for CONFIG SET - '%.*s'",
                           SW_CALL_SHOWN(&call->arguments[i]));
             return;
@@ -292,7 +307,9 @@ static void config_rewrite(struct sw_call *call)
         return;
     }
     int count = note_role(call->admin, error);
-    count = count < 0 ? -1 : sw_live_rewrite(call->admin->live, error, sizeof(error));
+    count = count < 0
+                ? -1
+                : sw_live_rewrite(call->admin->live, options_before(call), error, sizeof(error));
     if (count < 0) {
         sw_call_error(call, "ERR Rewriting config file: %s", error);
         return;

@@ -241,4 +241,21 @@ def create_beside_another():
         equal([options(replies)["x"][name] for name in ("default-ttl", "max-capacity")], ["0", wanted["max-capacity"]], "CREATE")
 
 
+@case
+def rewrite_beside_another():
+    """CONFIG REWRITE writes no option that ALTER gave the first table in another place, so the default table gets none at the next start"""
+    with Directory() as directory:
+        (directory / "conf").write_text("[table]\ncapacity = 4K\n", encoding="utf-8")
+        def begin():
+            return to_be_killed(Server("--config", str(directory / "conf"), "--backend", "cpu", "--data-dir", str(directory)))
+        with begin() as server, server.replies() as replies:
+            equal([replies.ask("TABLE", "CREATE", "v2", "LIKE", "default"), replies.ask("TABLE", "SWAP", "default", "v2")], ["OK"] * 2)
+            wanted = options(replies)["default"]
+            equal([replies.ask("TABLE", "ALTER", "v2", "default-ttl", 1000), replies.ask("CONFIG", "GET", "default-ttl"),
+                   replies.ask("CONFIG", "REWRITE")], ["OK", [b"default-ttl", b"0"], "OK"], "ALTER")
+            server.end_by_kill()
+        with begin() as server, server.replies() as replies:
+            equal(options(replies)["default"], wanted, "behind a start")
+
+
 main()

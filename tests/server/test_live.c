@@ -189,7 +189,7 @@ Test(live, rewrite_keeps_comments_and_order)
     cr_assert_eq(SET(&place, "connections-max", "60", "write-timeout-ms", "1000", "log-level",
                      "debug", "idle-timeout-ms", "7"),
                  0);
-    cr_assert_eq(sw_live_rewrite(&place.live, place.error, sizeof(place.error)), 5, "%s",
+    cr_assert_eq(sw_live_rewrite(&place.live, NULL, place.error, sizeof(place.error)), 5, "%s",
                  place.error);
     expect_file(&place, "# the first line\n"
                         "[limits]\n"
@@ -207,10 +207,10 @@ Test(live, rewrite_keeps_comments_and_order)
                         "\n"
                         "[table]\n"
                         "capacity = 2M\n");
-    cr_assert_eq(sw_live_rewrite(&place.live, place.error, sizeof(place.error)), 0);
+    cr_assert_eq(sw_live_rewrite(&place.live, NULL, place.error, sizeof(place.error)), 0);
     /* the default comes back where the file says otherwise */
     cr_assert_eq(SET(&place, "connections-max", "10000"), 0);
-    cr_assert_eq(sw_live_rewrite(&place.live, place.error, sizeof(place.error)), 1);
+    cr_assert_eq(sw_live_rewrite(&place.live, NULL, place.error, sizeof(place.error)), 1);
     struct sw_config again;
     cr_assert_eq(sw_config_load(&again, 3, place.argv), SW_CONFIG_RUN);
     cr_assert_eq(again.connections_max, 10000);
@@ -224,13 +224,13 @@ Test(live, rewrite_that_cannot_be_leaves_the_file)
     struct place place;
     size_t wrong = 0;
     open_place(&place, "[limits]", "--unix-socket", "/tmp/a ; b");
-    cr_assert_eq(sw_live_rewrite(&place.live, place.error, sizeof(place.error)), -1);
+    cr_assert_eq(sw_live_rewrite(&place.live, NULL, place.error, sizeof(place.error)), -1);
     cr_assert_not_null(strstr(place.error, "cannot hold"), "%s", place.error);
     expect_file(&place, "[limits]");
     place.config.unix_socket[0] = '\0';
     cr_assert_eq(SET(&place, "idle-timeout-ms", "7"), 0);
     write_file(&place, "[limits]\nnonsense = 1\n");
-    cr_assert_eq(sw_live_rewrite(&place.live, place.error, sizeof(place.error)), -1);
+    cr_assert_eq(sw_live_rewrite(&place.live, NULL, place.error, sizeof(place.error)), -1);
     cr_assert_not_null(strstr(place.error, "unknown option"), "%s", place.error);
     /* a file without a last newline, by a symbolic link, which stays one */
     char real[128];
@@ -240,7 +240,7 @@ Test(live, rewrite_that_cannot_be_leaves_the_file)
     cr_assert_eq(rename(place.path, real), 0);
     cr_assert_eq(chmod(real, 0640), 0);
     cr_assert_eq(symlink("real", place.path), 0);
-    cr_assert_eq(sw_live_rewrite(&place.live, place.error, sizeof(place.error)), 1, "%s",
+    cr_assert_eq(sw_live_rewrite(&place.live, NULL, place.error, sizeof(place.error)), 1, "%s",
                  place.error);
     cr_assert_eq(lstat(place.path, &status), 0);
     cr_assert(S_ISLNK(status.st_mode));
@@ -258,7 +258,7 @@ Test(live, rewrite_without_a_file)
     char error[SW_CONFIG_ERROR_BYTES];
     sw_config_init(&config);
     sw_live_init(&live, &config, false, note, NULL);
-    cr_assert_eq(sw_live_rewrite(&live, error, sizeof(error)), -1);
+    cr_assert_eq(sw_live_rewrite(&live, NULL, error, sizeof(error)), -1);
     cr_assert_str_eq(error, "the server is running without a config file");
     sw_live_fini(&live);
 }
