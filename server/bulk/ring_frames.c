@@ -107,6 +107,18 @@ static struct sw_bulk_target find_table(struct sw_conn *conn,
     return target;
 }
 
+/* Decodes a record. Returns NULL or what is wrong. Without its table the widths are those of
+ * another one: then nothing is wrong with its arrays, and the table is refused. */
+static const char *decode(const struct sw_bulk *bulk, const struct sw_bulk_target *target,
+                          const struct sw_submission *submission, struct sw_request *request)
+{
+    const struct sw_bulk_table *table = target->table != NULL ? target->table : bulk->table;
+    const struct sw_table_shape *shape = &table->batches->shape;
+    const char *wrong =
+        sw_submission_decode(submission, shape->key_bytes, shape->value_bytes, request);
+    return target->table == NULL && sw_operation_of_table(request->operation) ? NULL : wrong;
+}
+
 /* Begins a record. Returns false, with the record not taken, if the connection has to wait. */
 static bool begin_ring_frame(struct sw_bulk_shared *shared, const struct sw_submission *submission)
 {
@@ -121,10 +133,7 @@ static bool begin_ring_frame(struct sw_bulk_shared *shared, const struct sw_subm
         return false;
     }
     const struct sw_bulk_target target = find_table(conn, submission);
-    const struct sw_bulk_table *table = target.table != NULL ? target.table : bulk->table;
-    const struct sw_table_shape *shape = &table->batches->shape;
-    const char *wrong =
-        sw_submission_decode(submission, shape->key_bytes, shape->value_bytes, &request);
+    const char *wrong = decode(bulk, &target, submission, &request);
     if (wrong == NULL && sw_bulk_must_wait(conn, &request)) {
         return false;
     }

@@ -151,6 +151,13 @@ def tables():
             call.table = given
             equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), 0, library.sherwood_cuda_error())
         equal([len(client.table(name)) for name in ("one", "rows", "old")], [27, 36, 600])
+        for change, status in ((("CREATE", "keys", "value-type", "none"), 0), (("DROP", "keys"), -17)):  # place 0 has values
+            equal(server.ask("TABLE", *change), "OK")
+            if status == 0:
+                equal(library.sherwood_cuda_table(own.pointer, b"keys", ctypes.byref(number), None), 0)
+            call = call_of(SET, (arrays[0], None, None, None), 9)
+            call.table = number.value
+            equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), status, library.sherwood_cuda_error())
         own.close()
         torch = sys.modules["torch"] = fake_torch.module(driver)
         try:
