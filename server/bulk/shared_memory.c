@@ -175,23 +175,6 @@ static void note_pages(struct sw_bulk_frame *frame, struct sw_region *region)
     }
 }
 
-static void on_registered(struct sw_region *region)
-{
-    struct sw_bulk_shared *shared = region->user;
-    struct sw_bulk_frame *frame = shared->pending;
-    shared->pending = NULL;
-    if (!region->failed) {
-        shared->regions[region->requested.index] = region;
-        note_pages(frame, region);
-        reply_ok(frame);
-        return;
-    }
-    char reason[SW_FRAME_TEXT_BYTES_MAX];
-    snprintf(reason, sizeof(reason), "%s", region->reason);
-    sw_region_free(region);
-    refuse_region(frame, reason);
-}
-
 /* Does the client run as the user of the server, or as root? Then it could also end the server in
  * other ways. */
 static bool is_own(const struct sw_conn *conn)
@@ -221,7 +204,8 @@ static const char *check_device(const struct sw_bulk_shared *shared)
     ((unsigned)(SW_OBSTACLE_LOADING | SW_OBSTACLE_DOWN | SW_OBSTACLE_LACKS_DATA | \
                 SW_OBSTACLE_REPLICA | SW_OBSTACLE_ALL_PAUSED))
 
-/* Returns NULL, or why only the server itself may read the table for this connection. */
+/* Returns NULL, or why only the server itself may read the table for this connection. Ask before a
+ * worker describes the table and afterwards: a SWAP may have ended all exports in between. */
 static const char *check_reader(const struct sw_bulk_shared *shared,
                                 const struct sw_bulk_frame *frame)
 {
@@ -247,11 +231,33 @@ static const char *check_reader(const struct sw_bulk_shared *shared,
     if (sw_obstacles_met(frame->bulk->first, READER_OBSTACLES) != 0) {
         return "the server loads its data, is a replica or is paused: try again";
     }
-    return frame->request.table == 0 && frame->table->batches == frame->bulk->first
+    return frame->request.table == 0 && frame->bulk->table->batches == frame->bulk->first
                ? NULL
                : "only the table that the server began with can be read directly, in place 0: send "
                  "the "
                  "requests to the server";
+}
+
+static void on_registered(struct sw_region *region)
+{
+    struct sw_bulk_shared *shared = region->user;
+    struct sw_bulk_frame *frame = shared->pending;
+    const char *why = region->failed ? region->reason : check_reader(shared, frame);
+    char reason[SW_FRAME_TEXT_BYTES_MAX];
+    shared->pending = NULL;
+    if (why == NULL) {
+        shared->regions[region->requested.index] = region;
+        note_pages(frame, region);
+        reply_ok(frame);
+        return;
+    }
+    snprintf(reason, sizeof(reason), "%s", why);
+    if (region->failed) {
+        sw_region_free(region);
+    } else {
+        sw_region_release(region, NULL, NULL);
+    }
+    refuse_region(frame, reason);
 }
 
 /* Begins to register a region. Returns NULL, or why not. Takes the descriptor. */
@@ -293,9 +299,10 @@ static void on_renewed(struct sw_region *region)
 {
     struct sw_bulk_shared *shared = region->user;
     struct sw_bulk_frame *frame = shared->pending;
+    const char *why = region->failed ? region->reason : check_reader(shared, frame);
     shared->pending = NULL;
-    if (region->failed) {
-        refuse_region(frame, region->reason);
+    if (why != NULL) {
+        refuse_region(frame, why);
     } else {
         reply_ok(frame);
     }

@@ -250,6 +250,42 @@ def lost():
 
 
 @case
+def swapped():
+    """after a SWAP no direct read is of the table that left place 0, also if a reader asks where the table lies meanwhile"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    keys, old, ends = np.arange(10, dtype=np.uint64), [], threading.Event()
+    with daemon(*SMALL, "--direct-readers-max", "4", "--key-bits", "64", program=EMULATED) as server, sherwood.connect(server.unix) as client:
+        equal(server.ask("TABLE", "CREATE", "other"), "OK")
+        client.set_many(keys, keys)
+        state = [0, True]  # an odd number: a SWAP is under way; whether the keys lie in place 0
+
+        def read(reader):
+            while not ends.is_set():
+                before = state[:]
+                there = reader.get(keys)[1]
+                if before[0] % 2 == 0 and state == before and (there != before[1]).any():
+                    old.append(before)
+
+        readers = [Reader(library, driver, server) for _ in range(4)]
+        threads = [threading.Thread(target=read, args=(reader,)) for reader in readers]
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + 6
+        while time.monotonic() < end:
+            state[0] += 1
+            equal(server.ask("TABLE", "SWAP", "0", "other"), "OK")
+            state[1] = not state[1]
+            state[0] += 1
+            time.sleep((0.001, 0.005, 0.012, 0.03)[state[0] // 2 % 7 % 4])
+        ends.set()
+        for thread in threads:
+            thread.join()
+        equal(old, [])
+        for reader in readers:
+            reader.close()
+
+
+@case
 def python():
     """Client.attach(direct=True): get_many and contains_many are direct, with and without a stream; a server without the option refuses"""
     loaded()
