@@ -82,6 +82,9 @@ SHERWOOD_MUST_CHECK int sherwood_submit_segments(struct sherwood *client,
 /* Returns the name of the handle's table when it was opened, which the handle owns; "" for a handle
  * that sherwood_connect made. */
 const char *sherwood_table_name(const struct sherwood *table);
+/* Returns the number of the place that the handle's requests name; 0 for a handle that
+ * sherwood_connect made. */
+uint32_t sherwood_table_number(const struct sherwood *table);
 
 /* Change the tables of the server, as the command TABLE of RESP does. A name may also be a number
  * in decimal, except a name that is given. They return when every connection of the server uses the

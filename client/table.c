@@ -108,6 +108,11 @@ const char *sherwood_table_name(const struct sherwood *table)
     return table == NULL ? "" : table->own.name;
 }
 
+uint32_t sherwood_table_number(const struct sherwood *table)
+{
+    return table == NULL ? 0 : table->own.number;
+}
+
 /* --- changing and listing --------------------------------------------------------------------- */
 
 int sherwood_table_change(struct sherwood *client, const char *const *words, size_t count)

@@ -106,7 +106,6 @@ struct sherwood_cuda {
     uint32_t wanted; /* atomic: number of threads that wait for `turn` */
     struct sherwood *client;
     struct sherwood *tables[SHERWOOD_CUDA_TABLES_MAX]; /* on the connection of `client` */
-    uint32_t places[SHERWOOD_CUDA_TABLES_MAX];         /* the numbers of their places */
     uint32_t table_count;                              /* atomic; only rises */
     uint64_t clock;
     struct sw_cuda_allocation allocations[SW_CUDA_ALLOCATIONS_MAX];

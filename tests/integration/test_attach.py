@@ -429,7 +429,7 @@ def users():
     loaded()
     os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
     torch = sys.modules["torch"] = fake_torch.module(ctypes.CDLL(str(DRIVER)))
-    acl = "user default on nopass ~* +@all\nuser other on >pw ~* +@all db=7\nuser some on >pw ~1-9 +@all db=0\n"
+    acl = "user default on nopass ~* +@all\nuser other on >pw ~* +@all db=7\nuser some on >pw ~1-9 +@all db=0\nuser reader on >pw ~* +get +ping\n"
     try:
         with daemon(*SMALL, "--key-bits", "64", "--acl-file", secret(acl), program=EMULATED) as server, sherwood.connect(server.unix) as admin:
             admin.set_many([1, 100], [5, 6])
@@ -442,6 +442,9 @@ def users():
                     if user == "some":
                         equal(list(device.get_many(torch.tensor([1], torch.int64, fake_torch.Device(0)), default=0)), [5])
             equal((list(admin.get_many([1, 100], default=0)), len(admin)), ([5, 6], 2))
+            equal(server.ask("TABLE", "CREATE", "t"), "OK")
+            with sherwood.connect(server.unix, username="reader", password="pw") as client, client.table("t").attach() as device:
+                equal(list(device.get_many(torch.tensor([1], torch.int64, fake_torch.Device(0)), default=0)), [0])
     finally:
         del sys.modules["torch"]
 

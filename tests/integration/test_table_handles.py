@@ -37,6 +37,8 @@ def opened():
             equal([each.widths() for each in (client, wide, narrow, default)], [(8, 8), (8, 8), (4, 4), (8, 8)], "widths")
             equal([LIBRARY.calls.sherwood_table_name(each.pointer) for each in (client, wide, narrow, default)],
                   [b"", b"wide", b"narrow", b"default"], "names")
+            numbers = [LIBRARY.calls.sherwood_table_number(each.pointer) for each in (client, wide, narrow, default)]
+            check(numbers[0] == numbers[3] == 0 and len(set(numbers)) == 3, numbers)
             every = (client, wide, narrow)
             equal([each.set({key: key + i for key in range(200)}) for i, each in enumerate(every)], [OK] * 3, "SET")
             for _ in range(3):
