@@ -73,6 +73,9 @@ enum sw_saved { SW_SAVED_PENDING, SW_SAVED_OK, SW_SAVED_FAILED };
 /* Returns the outcome of a requested snapshot. Writes an error to `reason` if it failed. */
 enum sw_saved sw_saver_outcome(struct sw_saver *saver, uint64_t number, char *reason,
                                size_t reason_bytes);
+/* Returns whether no snapshot begins before a primary has sent all of its data, which may never
+ * happen, and writes that to `reason`. */
+bool sw_saver_is_held(struct sw_saver *saver, char *reason, size_t reason_bytes);
 
 /* Checks that a change can be made. Without a log saves what is unsaved of some tables, and waits
  * for that; `count` 0: none. Behind a start that replayed writes of an earlier log it first

@@ -67,6 +67,15 @@ static const char *why_no_wait(const struct sw_saver *saver)
                                                  : NULL;
 }
 
+bool sw_saver_is_held(struct sw_saver *saver, char *reason, size_t reason_bytes)
+{
+    pthread_mutex_lock(&saver->mutex);
+    const char *wrong = saver->stopping ? NULL : why_no_wait(saver);
+    pthread_mutex_unlock(&saver->mutex);
+    snprintf(reason, reason_bytes, "%s", wrong == NULL ? "" : wrong);
+    return wrong != NULL;
+}
+
 /* Saves the tables, after a save that is under way. `count` 0: all of them. Returns 0; or -1 and an
  * error in `reason`. */
 static int save_only(struct sw_saver *saver, const uint32_t *ids, uint32_t count, char *reason,

@@ -35,6 +35,10 @@ static bool is_saved(struct sw_control *control)
     char reason[SW_CONTROL_ERROR_BYTES - 8];
     enum sw_saved outcome =
         sw_saver_outcome(control->resp->owner.saver, control->save_number, reason, sizeof(reason));
+    if (outcome == SW_SAVED_PENDING &&
+        sw_saver_is_held(control->resp->owner.saver, reason, sizeof(reason))) {
+        outcome = SW_SAVED_FAILED; /* it is written behind the data */
+    }
     if (outcome == SW_SAVED_FAILED) {
         snprintf(control->error, sizeof(control->error), "ERR %s", reason);
     }
@@ -44,8 +48,13 @@ static bool is_saved(struct sw_control *control)
 bool sw_control_run_save(struct sw_control *control, const struct sw_resp_command *arguments)
 {
     struct sw_resp *resp = control->resp;
+    char reason[SW_CONTROL_ERROR_BYTES - 8], line[SW_CONTROL_ERROR_BYTES];
     (void)arguments;
     control->says_ok = true;
+    if (resp->owner.saver != NULL && sw_saver_is_held(resp->owner.saver, reason, sizeof(reason))) {
+        snprintf(line, sizeof(line), "ERR %s", reason);
+        return sw_control_refuse(control, line);
+    }
     control->save_number = resp->owner.saver == NULL ? 0 : sw_saver_ask(resp->owner.saver);
     if (control->save_number == 0) {
         return sw_control_refuse(control, resp->owner.saver == NULL ? SW_NO_PERSISTENCE
