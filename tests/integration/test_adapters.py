@@ -249,7 +249,10 @@ def dynamicemb_storage():
         raises(sherwood.Refused, "give the table --value-type f32 --value-bytes 64", storage_of,
                adapter.storage_at(server.unix), (8,), lambda dim: dim)
         raises(ValueError, "1 tables for 2 embedding tables", storage_of, adapter.storage_at(server.unix), dims)
-        raises(ValueError, "more states than the widest", storage_of, adapter.storage_at(server.unix, [None] * 2), dims, lambda dim: 16 - dim)
+        raises(ValueError, "more states than the widest", storage_of, adapter.storage_at(server.unix, [None, "narrow"]), dims, lambda dim: 16 - dim)
+        raises(ValueError, "have the same name", storage_of, adapter.storage_at(server.unix, [None] * 2), (8, 8))
+        client.create_table("short", key_bits=32, resp_keys="decimal")
+        raises(sherwood.Refused, "give it --key-bits 64", storage_of, adapter.storage_at(server.unix, ["short"]), (8,))
 
 
 def files(storage, client, folder):

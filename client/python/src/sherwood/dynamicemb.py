@@ -50,11 +50,15 @@ class Storage(types.Storage):
         self._value_dims = [dim + optimizer.get_state_dim(dim) for dim in self._dims]
         if len(tables) != len(options):
             raise ValueError(f"storage_at: {len(tables)} tables for {len(options)} embedding tables: give tables= a name for each")
+        if len({*tables}) < len(tables):
+            raise ValueError("storage_at: two embedding tables have the same name, and would overwrite each other's rows: give each its own")
         if any(option.embedding_dtype not in (None, torch.float32) for option in options):
             raise ValueError("Storage: an embedding_dtype is not float32: give torch.float32")
         if any(self.max_embedding_dim() + value - dim > self.max_value_dim() for dim, value in zip(self._dims, self._value_dims)):
             raise ValueError("Storage: a table of fewer dimensions has more states than the widest: give each its own storage_at")
         self._clients = [connect(address, table=table, **connection) for table in tables]
+        if any(client.key_dtype != np.uint64 for client in self._clients):
+            raise Refused("Storage: a table has keys of 32 bits: give it --key-bits 64")
         for client, name, dim in zip(self._clients, tables, self._value_dims):
             if client.value_shape != (dim,) or client.value_dtype != np.float32:
                 raise Refused(f"Storage: the values of {name or 'the default table'} have the shape {client.value_shape} and the dtype"
