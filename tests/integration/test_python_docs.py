@@ -93,9 +93,9 @@ def declarations():
     # What others of the list or of native.c do as well, and waiting without an end, which would hold a lock.
     absent = {"sherwood_wait_durable", "sherwood_connect", "sherwood_get", "sherwood_set", "sherwood_delete", "sherwood_run",
               "sherwood_cas", "sherwood_add", "sherwood_set_times", "sherwood_run_times", "sherwood_expire", "sherwood_persist", "sherwood_ttl", "sherwood_get_range", "sherwood_set_range", "sherwood_wait", "sherwood_wait_for", "sherwood_wait_any"}
-    # Regions: native.c makes their memory, which outlives the handle, and registers it.
+    # Regions: native.c makes their memory, which outlives the handle, and registers it. libsherwood-cuda reads the table.
     absent |= {f"sherwood_region_{what}" for what in ("create", "memory", "allocate", "reset", "register",
-                                                      "device")}
+                                                      "device", "table")}
     absent.add("sherwood_read_found_bytes")  # native.c unpacks bits in the pass that stores default
     equal(there - declared, absent, "functions of sherwood.h without a declaration")
     check(len(there) > 25, "the header is read")
