@@ -20,6 +20,8 @@ struct detail_arrays {
 void put(uint64_t *to, const std::vector<uint64_t> &from)
 {
     good(cudaMemcpy(to, from.data(), from.size() * 8, cudaMemcpyDefault), "putting");
+    /* a copy from pageable memory may return before its last part has arrived */
+    good(cudaDeviceSynchronize(), "the copy");
 }
 
 /* Runs an operation, in order or not, and compares the earlier values and the found bits. */
