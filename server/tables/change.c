@@ -23,13 +23,27 @@ static bool all_have(const struct sw_tables *tables, uint64_t number, bool settl
     return all;
 }
 
-/* Notes the places of `view` whose tables have another shape than in the view before. */
-static void note_shapes(const struct sw_tables_view *before, struct sw_tables_view *view)
+static void note_dropped(struct sw_tables *tables, const struct sw_tables_view *view)
 {
+    const struct sw_places *before = &tables->view->catalog;
+    for (uint32_t i = 0; i < before->count; i++) {
+        const uint32_t number = before->places[i].number;
+        if (number < SW_PLACE_NUMBERS_FREE && sw_tables_index(view, number) == UINT32_MAX) {
+            tables->was_dropped[number] = true;
+        }
+    }
+}
+
+/* Notes the places of `view` whose tables may have another shape than those before. */
+static void note_shapes(const struct sw_tables *tables, struct sw_tables_view *view)
+{
+    const struct sw_tables_view *before = tables->view;
     for (uint32_t i = 0; i < view->catalog.count; i++) {
         struct sw_place *place = &view->catalog.places[i];
-        const uint32_t was = sw_tables_index(before, place->number);
+        const uint32_t number = place->number, was = sw_tables_index(before, number);
         if (was == UINT32_MAX) {
+            const bool is_again = number < SW_PLACE_NUMBERS_FREE && tables->was_dropped[number];
+            place->reshaped = is_again ? view->number : 0;
             continue;
         }
         const bool differs =
@@ -42,7 +56,8 @@ static void note_shapes(const struct sw_tables_view *before, struct sw_tables_vi
 void sw_tables_publish(struct sw_tables *tables, struct sw_tables_view *view,
                        struct sw_served *dropped)
 {
-    note_shapes(tables->view, view);
+    note_dropped(tables, view);
+    note_shapes(tables, view);
     pthread_mutex_lock(&tables->lock);
     tables->view = view;
     tables->leaving = dropped;

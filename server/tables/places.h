@@ -29,7 +29,8 @@ struct sw_place {
     uint32_t number;
     uint32_t table; /* the id of the table in this place */
     char name[SW_PLACE_NAME_BYTES];
-    uint64_t reshaped; /* number of the view that put a table of another shape here; 0: none did */
+    uint64_t reshaped; /* number of the view that put another table here, which may have another
+                          shape; 0: none did */
 };
 
 struct sw_places {

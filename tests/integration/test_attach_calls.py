@@ -158,6 +158,15 @@ def tables():
             call = call_of(SET, (arrays[0], None, None, None), 9)
             call.table = number.value
             equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), status, library.sherwood_cuda_error())
+        equal(server.ask("TABLE", "CREATE", "seven", "NUMBER", "7"), "OK")
+        equal(library.sherwood_cuda_table(own.pointer, b"seven", ctypes.byref(number), None), 0)
+        for shape, status in (((), 0), (("value-bytes", "16"), -17), ((), 0)):  # the number is that of another table
+            equal(server.ask("TABLE", "DROP", "seven"), "OK")
+            equal(server.ask("TABLE", "CREATE", "seven", "NUMBER", "7", *shape), "OK")
+            call = call_of(SET, (*arrays[:2], None, None), 9)
+            call.table = number.value
+            equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), status, library.sherwood_cuda_error())
+            equal(len(client.table("seven")), 0 if status else 9)
         own.close()
         torch = sys.modules["torch"] = fake_torch.module(driver)
         try:
