@@ -82,6 +82,10 @@ SHERWOOD_MUST_CHECK int sherwood_submit_segments(struct sherwood *client,
 /* Returns the name of the handle's table when it was opened, which the handle owns; "" for a handle
  * that sherwood_connect made. */
 const char *sherwood_table_name(const struct sherwood *table);
+/* Requests the facts of the table that lies in the handle's place now, as calls that wait do by
+ * themselves. Later requests are for that one. SHERWOOD_E_TABLE if there is none, or if it has
+ * another shape: open it again. */
+SHERWOOD_MUST_CHECK int sherwood_table_renew(struct sherwood *table);
 /* Returns the number of the place that the handle's requests name; 0 for a handle that
  * sherwood_connect made. */
 uint32_t sherwood_table_number(const struct sherwood *table);

@@ -20,18 +20,23 @@ static uint32_t find_table(const struct sherwood_cuda *cuda, const struct sherwo
     return 0;
 }
 
-/* Keeps a table that was opened, or closes it if it was opened before. Returns a status. */
+/* Keeps a table that was opened. If it was opened before, closes it and renews the handle of
+ * before: calls in stream order do not. Returns a status. */
 static int keep_table(struct sherwood_cuda *cuda, struct sherwood *opened, uint32_t *table)
 {
     const uint32_t at = cuda->table_count;
     *table = find_table(cuda, opened);
-    if (*table != 0 || at == SHERWOOD_CUDA_TABLES_MAX) {
+    if (*table != 0) {
         sherwood_close(opened);
-        return *table != 0
-                   ? SHERWOOD_OK
-                   : sw_cuda_fail(SHERWOOD_E_BUSY,
-                                  "this handle has %d tables already: attach another handle",
-                                  SHERWOOD_CUDA_TABLES_MAX);
+        const int status = sherwood_table_renew(cuda->tables[*table - 1]);
+        return status == SHERWOOD_OK ? status
+                                     : sw_cuda_fail(status, "%s", sherwood_error(cuda->client));
+    }
+    if (at == SHERWOOD_CUDA_TABLES_MAX) {
+        sherwood_close(opened);
+        return sw_cuda_fail(SHERWOOD_E_BUSY,
+                            "this handle has %d tables already: attach another handle",
+                            SHERWOOD_CUDA_TABLES_MAX);
     }
     cuda->tables[at] = opened;
     *table = at + 1;

@@ -167,6 +167,14 @@ def tables():
             call.table = number.value
             equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), status, library.sherwood_cuda_error())
             equal(len(client.table("seven")), 0 if status else 9)
+        call.when = 2
+        for words in (("DROP", "seven"), ("CREATE", "seven", "NUMBER", "7")):
+            equal(server.ask("TABLE", *words), "OK")
+        equal(library.sherwood_cuda_table(own.pointer, b"seven", ctypes.byref(number), None), 0)
+        for wanted in (-17, 0):  # in order, a table is not opened again by itself
+            status = library.sherwood_cuda_call(own.pointer, ctypes.byref(call)) or library.sherwood_cuda_check(own.pointer, True)
+            check(status in (wanted, 0), library.sherwood_cuda_error())
+            equal((library.sherwood_cuda_table(own.pointer, b"seven", ctypes.byref(number), None), number.value), (0, call.table))
         own.close()
         torch = sys.modules["torch"] = fake_torch.module(driver)
         try:
