@@ -228,10 +228,12 @@ static bool is_as_started(const struct sw_catalog_table *table, const struct sw_
     char *own = sw_table_options_to_text(config, base);
     const bool is = table->id == SW_TABLE_FIRST || (own != NULL && own[0] == '\0') ||
                     !sw_config_is_of_one_shape(config, base);
-    for (char *end = own; !is && end != NULL && (end = strchr(end, '\n')) != NULL;) {
-        *end = end[1] == '\0' ? '\0' : ',';
-    }
     if (!is) {
+        for (char *end = own; end != NULL && *end != '\0'; end++) {
+            if (*end == '\n') {
+                *end = end[1] == '\0' ? '\0' : ',';
+            }
+        }
         sw_log(SW_LOG_NOTICE,
                "SWAP put a table with options of its own into place 0, and it keeps them: %s; "
                "for those of the command line make another table, and swap the two",
