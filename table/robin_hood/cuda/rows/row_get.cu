@@ -10,7 +10,6 @@
 #ifndef SW_ROW_GET_UNITS
 #define SW_ROW_GET_UNITS 4
 #endif
-#define ROW_UNITS_IN_FLIGHT SW_ROW_GET_UNITS
 
 #include "table/robin_hood/cuda/look_up/get.cuh"
 #include "table/robin_hood/cuda/rows/row_move.cuh"

@@ -9,8 +9,8 @@
 #include "table/robin_hood/cuda/rows/rows.cuh"
 
 /* Loads that a lane has in flight. */
-#ifndef ROW_UNITS_IN_FLIGHT
-#define ROW_UNITS_IN_FLIGHT 4
+#ifndef SW_ROW_GET_UNITS
+#define SW_ROW_GET_UNITS 4
 #endif
 
 static __device__ __forceinline__ uint8_t *row_at(const struct sw_cuda_rows &rows, uint64_t row)
@@ -193,18 +193,18 @@ static __device__ __forceinline__ void row_copy_units(const struct row_transfer 
                                                       uint32_t count, uint32_t units)
 {
     const uint32_t total = count * units;
-    for (uint32_t first = threadIdx.x % 32; first < total; first += 32 * ROW_UNITS_IN_FLIGHT) {
-        T part[ROW_UNITS_IN_FLIGHT];
+    for (uint32_t first = threadIdx.x % 32; first < total; first += 32 * SW_ROW_GET_UNITS) {
+        T part[SW_ROW_GET_UNITS];
         uint32_t offset;
 #pragma unroll
-        for (uint32_t u = 0; u < ROW_UNITS_IN_FLIGHT; u++) {
+        for (uint32_t u = 0; u < SW_ROW_GET_UNITS; u++) {
             if (first + 32 * u < total) {
                 const uint8_t *from = transfers[row_owner(first + 32 * u, units, &offset)].from;
                 part[u] = row_load<T>(from, offset * (uint32_t)sizeof(T));
             }
         }
 #pragma unroll
-        for (uint32_t u = 0; u < ROW_UNITS_IN_FLIGHT; u++) {
+        for (uint32_t u = 0; u < SW_ROW_GET_UNITS; u++) {
             if (first + 32 * u < total) {
                 uint8_t *to = transfers[row_owner(first + 32 * u, units, &offset)].to;
                 __stcs((T *)to + offset, part[u]);
