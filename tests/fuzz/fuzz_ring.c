@@ -13,6 +13,7 @@
 
 #include "server/region/memory.h"
 #include "server/region/ring.h"
+#include "table/exported_table.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/require.h"
 
@@ -32,6 +33,19 @@ int sw_memory_import(struct sw_table *table, const struct sw_memory_source *sour
 void sw_memory_release(struct sw_table *table, struct sw_memory *memory)
 {
     (void)table, (void)memory;
+    abort();
+}
+
+int sw_table_export(struct sw_table *table, bool adds, struct sw_table_export *out, char *reason,
+                    size_t reason_size)
+{
+    (void)table, (void)adds, (void)out, (void)reason, (void)reason_size;
+    abort();
+}
+
+void sw_table_unexport(struct sw_table *table)
+{
+    (void)table;
     abort();
 }
 
