@@ -7,29 +7,17 @@
  * Two tables with the same keys take turns. Their maximum load is 0.96, and the probe cap follows,
  * because only a table with a small cap has holes.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "bench/timing/measure.h"
-#include "bench/timing/sherwood.h"
+#include "bench/timing/sherwood_sides.h"
 
 #define HOLES_LOAD_MAX 0.95
 #define HOLES_MAX_LOAD 0.96
 
-enum { SIDES = 2 };
-enum step { STEP_DELETE, STEP_GET, STEP_INSERT, STEPS };
+enum step { STEP_DELETE, STEP_GET, STEP_INSERT };
 
-static const char *const operations[SIDES][STEPS] = {
-    {"delete_holes", "get_after_holes", "insert_after_holes"},
-    {"delete_moves", "get_after_moves", "insert_after_moves"}};
-
-struct side {
-    struct sw_timing_study study; /* shares the arrays */
-    struct sw_timing_series series[STEPS];
-};
-
-static bool open_side(const struct sw_timing_study *study, enum sw_choice holes, struct side *side)
+static bool open_side(const struct sw_timing_study *study, enum sw_choice holes,
+                      struct sw_timing_side *side)
 {
     struct sw_table_config config;
     sw_timing_sherwood_config(study, &config);
@@ -40,7 +28,8 @@ static bool open_side(const struct sw_timing_study *study, enum sw_choice holes,
 }
 
 /* Times a step, on the chosen keys in `queries`. */
-static bool run(struct side *side, enum step step, uint64_t batch, struct sw_timing_rep *rep)
+static bool run(struct sw_timing_side *side, enum step step, uint64_t batch,
+                struct sw_timing_rep *rep)
 {
     struct sw_timing_study *study = &side->study;
     const struct sw_timing_arrays *arrays = &study->arrays;
@@ -61,7 +50,7 @@ static bool run(struct side *side, enum step step, uint64_t batch, struct sw_tim
 
 /* Counts the chosen keys that are found, and the entries: after a delete no chosen key may be
  * found, and `gone` entries are absent; after an insert all are present. */
-static bool check(struct side *side, enum step step, uint64_t batch, uint64_t gone,
+static bool check(struct sw_timing_side *side, enum step step, uint64_t batch, uint64_t gone,
                   struct sw_timing_rep *rep)
 {
     struct sw_timing_study *study = &side->study;
@@ -79,7 +68,7 @@ static bool check(struct side *side, enum step step, uint64_t batch, uint64_t go
     return true;
 }
 
-static bool take_turn(struct side *side, uint32_t configuration, uint64_t batch)
+static bool take_turn(struct sw_timing_side *side, uint32_t configuration, uint64_t batch)
 {
     struct sw_timing_study *study = &side->study;
     if (!sw_timing_draw_changes(&study->arrays, batch, study->distinct,
@@ -88,7 +77,7 @@ static bool take_turn(struct side *side, uint32_t configuration, uint64_t batch)
                                                      SW_TIMING_PART_CHANGES))) {
         return false;
     }
-    for (int step = 0; step < STEPS; step++) {
+    for (int step = 0; step < SW_TIMING_STEPS; step++) {
         struct sw_timing_rep rep;
         (void)sw_timing_series_more(&side->series[step]);
         if (!run(side, (enum step)step, batch, &rep) ||
@@ -100,33 +89,7 @@ static bool take_turn(struct side *side, uint32_t configuration, uint64_t batch)
     return true;
 }
 
-static bool measure(struct side *sides, uint32_t configuration)
-{
-    uint64_t batch = sides[0].study.options->delete_batches[configuration];
-    batch = batch < sides[0].study.distinct / 2 ? batch : sides[0].study.distinct / 2;
-    for (int s = 0; s < SIDES; s++) {
-        for (int step = 0; step < STEPS; step++) {
-            sw_timing_study_begin(&sides[s].study, &sides[s].series[step], operations[s][step],
-                                  batch);
-        }
-    }
-    const uint32_t turns = sides[0].study.options->reps + 1; /* the first warms up */
-    for (uint32_t turn = 0; turn < turns; turn++) {
-        for (int s = 0; s < SIDES; s++) {
-            if (!take_turn(&sides[s], configuration, batch)) {
-                return false;
-            }
-        }
-    }
-    for (int s = 0; s < SIDES; s++) {
-        for (int step = 0; step < STEPS; step++) {
-            sw_timing_study_end(&sides[s].study, &sides[s].series[step]);
-        }
-    }
-    return true;
-}
-
-static bool fill(struct side *side, uint32_t load_index)
+static bool fill(struct sw_timing_side *side, uint32_t load_index)
 {
     struct sw_timing_study *study = &side->study;
     study->load = study->options->loads[load_index];
@@ -138,22 +101,15 @@ static bool fill(struct side *side, uint32_t load_index)
 
 bool sw_timing_measure_holes(struct sw_timing_study *study)
 {
-    const struct sw_timing_options *options = study->options;
-    struct side sides[SIDES];
+    static const struct sw_timing_turns turns = {
+        .operations = {{"delete_holes", "get_after_holes", "insert_after_holes"},
+                       {"delete_moves", "get_after_moves", "insert_after_moves"}},
+        .load_max = HOLES_LOAD_MAX,
+        .fill = fill,
+        .take = take_turn};
+    struct sw_timing_side sides[SW_TIMING_SIDES];
     memset(sides, 0, sizeof(sides));
-    bool done = open_side(study, SW_CHOICE_ALWAYS, &sides[0]) &&
-                open_side(study, SW_CHOICE_NEVER, &sides[1]);
-    for (uint32_t l = 0; l < options->loads_count && done; l++) {
-        if (options->loads[l] > HOLES_LOAD_MAX) {
-            continue;
-        }
-        done = fill(&sides[0], l) && fill(&sides[1], l);
-        for (uint32_t d = 0; d < options->delete_batches_count && done; d++) {
-            done = measure(sides, d);
-        }
-    }
-    for (int s = 0; s < SIDES; s++) {
-        sw_timing_sherwood_close_side(study, &sides[s].study);
-    }
-    return done;
+    const bool is_open = open_side(study, SW_CHOICE_ALWAYS, &sides[0]) &&
+                         open_side(study, SW_CHOICE_NEVER, &sides[1]);
+    return sw_timing_take_turns(&turns, study, sides, is_open);
 }

@@ -7,28 +7,16 @@
  * The two tables take turns. Their maximum load is 0.96, and the probe cap follows. No delete
  * leaves holes, because an insert would close them first.
  */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "bench/timing/measure.h"
-#include "bench/timing/sherwood.h"
+#include "bench/timing/sherwood_sides.h"
 
 #define SETS_LOAD_MAX 0.95
 #define SETS_MAX_LOAD 0.96
 
-enum { SIDES = 2 };
-enum step { STEP_GET, STEP_DELETE, STEP_INSERT, STEPS };
+enum step { STEP_GET, STEP_DELETE, STEP_INSERT };
 
-static const char *const operations[SIDES][STEPS] = {{"set_get", "set_delete", "set_insert"},
-                                                     {"pair_get", "pair_delete", "pair_insert"}};
-
-struct side {
-    struct sw_timing_study study; /* shares the arrays */
-    struct sw_timing_series series[STEPS];
-};
-
-static bool open_side(const struct sw_timing_study *study, bool is_set, struct side *side)
+static bool open_side(const struct sw_timing_study *study, bool is_set, struct sw_timing_side *side)
 {
     struct sw_table_config config;
     struct sw_table_info info;
@@ -42,7 +30,7 @@ static bool open_side(const struct sw_timing_study *study, bool is_set, struct s
     }
     sw_table_info(sw_timing_sherwood_table(side->study.table), &info);
     const struct sw_timing_subject subject =
-        sw_timing_study_subject(&side->study, operations[is_set ? 0 : 1][STEP_GET], 0);
+        sw_timing_study_subject(&side->study, is_set ? "set_get" : "pair_get", 0);
     sw_timing_report_summary(
         study->report, &subject, "slot_bytes",
         (double)sw_table_raw_bytes(sw_timing_sherwood_table(side->study.table)) /
@@ -52,7 +40,8 @@ static bool open_side(const struct sw_timing_study *study, bool is_set, struct s
 }
 
 /* Runs a step: on the chosen keys in `queries`, or a get of all keys. */
-static bool run(struct side *side, enum step step, uint64_t batch, struct sw_timing_rep *rep)
+static bool run(struct sw_timing_side *side, enum step step, uint64_t batch,
+                struct sw_timing_rep *rep)
 {
     struct sw_timing_study *study = &side->study;
     const struct sw_timing_library *library = study->library;
@@ -71,7 +60,7 @@ static bool run(struct side *side, enum step step, uint64_t batch, struct sw_tim
 }
 
 /* Compares what a get of the keys finds with `found`, and the entries with `occupied`. */
-static bool check(struct side *side, const void *keys, uint64_t count, uint64_t found,
+static bool check(struct sw_timing_side *side, const void *keys, uint64_t count, uint64_t found,
                   uint64_t occupied, struct sw_timing_rep *rep)
 {
     struct sw_timing_study *study = &side->study;
@@ -84,7 +73,7 @@ static bool check(struct side *side, const void *keys, uint64_t count, uint64_t 
     return true;
 }
 
-static bool take_turn(struct side *side, uint32_t configuration, uint64_t batch)
+static bool take_turn(struct sw_timing_side *side, uint32_t configuration, uint64_t batch)
 {
     struct sw_timing_study *study = &side->study;
     const struct sw_timing_arrays *arrays = &study->arrays;
@@ -94,7 +83,7 @@ static bool take_turn(struct side *side, uint32_t configuration, uint64_t batch)
                                                      SW_TIMING_PART_CHANGES))) {
         return false;
     }
-    for (int step = 0; step < STEPS; step++) {
+    for (int step = 0; step < SW_TIMING_STEPS; step++) {
         struct sw_timing_rep rep;
         (void)sw_timing_series_more(&side->series[step]);
         const uint64_t gone = step == STEP_DELETE ? batch : 0;
@@ -110,67 +99,29 @@ static bool take_turn(struct side *side, uint32_t configuration, uint64_t batch)
     return true;
 }
 
-static bool measure(struct side *sides, uint32_t configuration)
+/* Draws the keys of this load and inserts them. */
+static bool fill(struct sw_timing_side *side, uint32_t load_index)
 {
-    uint64_t batch = sides[0].study.options->delete_batches[configuration];
-    batch = batch < sides[0].study.distinct / 2 ? batch : sides[0].study.distinct / 2;
-    for (int s = 0; s < SIDES; s++) {
-        for (int step = 0; step < STEPS; step++) {
-            sw_timing_study_begin(&sides[s].study, &sides[s].series[step], operations[s][step],
-                                  batch);
-        }
-    }
-    const uint32_t turns = sides[0].study.options->reps + 1; /* the first warms up */
-    for (uint32_t turn = 0; turn < turns; turn++) {
-        for (int s = 0; s < SIDES; s++) {
-            if (!take_turn(&sides[s], configuration, batch)) {
-                return false;
-            }
-        }
-    }
-    for (int s = 0; s < SIDES; s++) {
-        for (int step = 0; step < STEPS; step++) {
-            sw_timing_study_end(&sides[s].study, &sides[s].series[step]);
-        }
-    }
-    return true;
-}
-
-/* Draws the keys of this load and inserts them into both tables. */
-static bool fill(struct side *sides, uint32_t load_index)
-{
+    struct sw_timing_study *study = &side->study;
     struct sw_study_took took;
-    for (int s = 0; s < SIDES; s++) {
-        struct sw_timing_study *study = &sides[s].study;
-        study->load = study->options->loads[load_index];
-        study->load_index = load_index;
-        if (!sw_timing_study_draw_keys(
-                study, sw_timing_count(study->load, sw_timing_wanted_slots(study->options)),
-                sw_timing_study_draw(study, SW_TIMING_INSERT, 0, 0, SW_TIMING_PART_KEYS)) ||
-            !sw_timing_study_insert(study, &took)) {
-            return false;
-        }
-    }
-    return true;
+    study->load = study->options->loads[load_index];
+    study->load_index = load_index;
+    return sw_timing_study_draw_keys(
+               study, sw_timing_count(study->load, sw_timing_wanted_slots(study->options)),
+               sw_timing_study_draw(study, SW_TIMING_INSERT, 0, 0, SW_TIMING_PART_KEYS)) &&
+           sw_timing_study_insert(study, &took);
 }
 
 bool sw_timing_measure_sets(struct sw_timing_study *study)
 {
-    const struct sw_timing_options *options = study->options;
-    struct side sides[SIDES];
+    static const struct sw_timing_turns turns = {
+        .operations = {{"set_get", "set_delete", "set_insert"},
+                       {"pair_get", "pair_delete", "pair_insert"}},
+        .load_max = SETS_LOAD_MAX,
+        .fill = fill,
+        .take = take_turn};
+    struct sw_timing_side sides[SW_TIMING_SIDES];
     memset(sides, 0, sizeof(sides));
-    bool done = open_side(study, true, &sides[0]) && open_side(study, false, &sides[1]);
-    for (uint32_t l = 0; l < options->loads_count && done; l++) {
-        if (options->loads[l] > SETS_LOAD_MAX) {
-            continue;
-        }
-        done = fill(sides, l);
-        for (uint32_t d = 0; d < options->delete_batches_count && done; d++) {
-            done = measure(sides, d);
-        }
-    }
-    for (int s = 0; s < SIDES; s++) {
-        sw_timing_sherwood_close_side(study, &sides[s].study);
-    }
-    return done;
+    const bool is_open = open_side(study, true, &sides[0]) && open_side(study, false, &sides[1]);
+    return sw_timing_take_turns(&turns, study, sides, is_open);
 }
