@@ -26,7 +26,7 @@ _KEYS_AT_ONCE = 65536
 
 
 def storage_at(address: Any, tables: Sequence[Optional[str]] = (None,), **options: Any) -> Callable[[Any, Any], Storage]:
-    """Returns a value for `external_storage`, with which dynamicemb makes a Storage.
+    """Returns a value for `external_storage`: dynamicemb makes a Storage with it.
 
     Args:
         address: of the server, as that of sherwood.connect, with its options.
