@@ -45,9 +45,8 @@ def by_redis(client):
     return run
 
 
-def by_set(_count):
-    seen = set()
-
+def by_members(seen):
+    """By an object that has `in` and add()."""
     def run(keys):
         said = []
         for key in keys.tolist():
@@ -55,6 +54,10 @@ def by_set(_count):
             seen.add(key)
         return np.array(said)
     return run
+
+
+def by_set(_count):
+    return by_members(set())
 
 
 def by_dict(_count):
@@ -71,15 +74,7 @@ def by_dict(_count):
 
 def by_bloom(count):
     import rbloom  # pylint: disable=import-outside-toplevel
-    seen = rbloom.Bloom(count, 0.01)
-
-    def run(keys):
-        said = []
-        for key in keys.tolist():
-            said.append(key not in seen)
-            seen.add(key)
-        return np.array(said)
-    return run
+    return by_members(rbloom.Bloom(count, 0.01))
 
 
 def measure(run, keys, process, exact=True):
