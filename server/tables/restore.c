@@ -68,12 +68,12 @@ static int give_id(struct sw_tables *tables, uint32_t id)
     return 0;
 }
 
-/* Gives the first table the options of the command line: those of ALTER that it had in another
- * place do not hold in place 0. Returns 0, or -1 with an error. */
-static int start_over(const struct sw_tables *tables, char *error, size_t error_bytes)
+/* Gives a table the options of the command line. Returns 0, or -1 with an error. */
+static int start_over(const struct sw_tables *tables, struct sw_served *served, char *error,
+                      size_t error_bytes)
 {
-    return tables->owner.alter(tables->owner.server, tables->first, &tables->started,
-                               SW_ALTERABLE_ALL, true, error, error_bytes);
+    return tables->owner.alter(tables->owner.server, served, &tables->started, SW_ALTERABLE_ALL,
+                               true, error, error_bytes);
 }
 
 /* Closes all tables except the first, which gets the id `id`. The caller has locked `change`. */
@@ -94,7 +94,7 @@ static int leave_one(struct sw_tables *tables, uint32_t id)
         (void)sw_places_drop(catalog, catalog->places[catalog->count - 1].number);
         sw_tables_replace_view(tables, next, dropped);
     }
-    if (was_away && start_over(tables, unread, sizeof(unread)) != 0) {
+    if (was_away && start_over(tables, tables->first, unread, sizeof(unread)) != 0) {
         return -1;
     }
     return tables->first->id == id ? 0 : give_id(tables, id);
@@ -139,9 +139,10 @@ static int open_all(struct sw_tables *tables, struct sw_tables_view *next,
     return 0;
 }
 
-/* Gives tables that exist the options that a change of the log or of the primary has for them. If
- * that fails, the change is not made, and the next attempt repeats it. The caller has locked `held`
- * or is the only thread. */
+/* Gives tables that exist the options that a change of the log or of the primary has for them. The
+ * table SW_TABLE_FIRST loses those that ALTER gave it when it comes to place 0. If that fails, the
+ * change is not made, and the next attempt repeats it. The caller has locked `held` or is the only
+ * thread. */
 static int alter_all(const struct sw_tables *tables, struct sw_tables_view *next,
                      const struct sw_config *const *configs, char *error, size_t error_bytes)
 {
@@ -156,9 +157,9 @@ static int alter_all(const struct sw_tables *tables, struct sw_tables_view *next
             next->altered = served->id;
         }
     }
-    const bool returns =
-        next->served[0] == tables->first && tables->view->served[0] != tables->first;
-    return status == 0 && returns ? start_over(tables, error, error_bytes) : status;
+    struct sw_served *serves = next->served[0];
+    const bool returns = serves->id == SW_TABLE_FIRST && tables->view->served[0] != serves;
+    return status == 0 && returns ? start_over(tables, serves, error, error_bytes) : status;
 }
 
 /* Lets the rights of users follow the places that have another name in `next`. `ends`: the rights

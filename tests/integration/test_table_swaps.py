@@ -221,6 +221,19 @@ def another_primary():
 
 
 @case
+def moves_behind_a_copy():
+    """ALTER and SWAP behind a copy of all data: a table keeps its options in place 0, unless it is the first table"""
+    with to_be_killed(Server(*FIRST)) as primary, to_be_killed(Server(*FIRST, errors="replica")) as replica, \
+            primary.replies() as ours, replica.replies() as theirs:
+        equal([ours.ask("TABLE", "CREATE", "v2", "LIKE", "default"), ours.ask("TABLE", "SWAP", "default", "v2")], ["OK"] * 2, "before the copy")
+        follow(replica, primary)
+        for change, default, other in (("ALTER default default-ttl 1000", "1000", "0"), ("ALTER v2 default-ttl 2000", "1000", "2000"),
+                                       ("SWAP default v2", "0", "1000"), ("SWAP default v2", "1000", "2000")):
+            equal([ours.ask("TABLE", *change.split()), ours.ask("WAIT", 1, 30000)], ["OK", 1], change)
+            equal([facts(theirs, name)["default-ttl"] for name in ("default", "v2")], [default, other], change)
+
+
+@case
 def former_primary():
     """a server that was a primary gives the default table of another one none of the options that ALTER gave its own"""
     with to_be_killed(Server(*FIRST)) as primary, to_be_killed(Server(*FIRST, errors="replica")) as former, \
