@@ -128,12 +128,12 @@ def example(name, *modules, flags=()):
         return program(name, server.unix)
 
 
-def program(name, *arguments):
+def program(name, *arguments, rc=0):
     """Runs a program of examples. Returns its output."""
     result = subprocess.run([sys.executable, str(PACKAGE / "examples" / name), *arguments],
                             env={**os.environ, "PYTHONPATH": str(LIB)}, text=True, timeout=120,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    equal(result.returncode, 0, result.stdout)
+    equal(result.returncode, rc, result.stdout)
     return result.stdout
 
 
@@ -155,12 +155,17 @@ def frames_example():
 
 @case
 def recommender_example():
-    """examples/recommender.py runs with small sizes; it checks its duplicates, its ids and that the model learns"""
+    """examples/recommender.py runs with small sizes, also the smallest; it checks its duplicates, its ids and that the model learns"""
     for flags in ([], ["--torch"]):
         if flags and importlib.util.find_spec("torch") is None:
             continue
         said = program("recommender.py", "--events", "50000", "--steps", "200", *flags)
         check(re.search(r"duplicates: 5,000 of 55,000 .*\nids: \d+ items .*\nembeddings: \d+ rows on ", said), said)
+        before, after = re.search(r"error ([\d.]+) before, ([\d.]+) after 200", said).groups()
+        check(float(after) < 0.7 * float(before), said)
+        check("duplicates: 0 of 1 " in program("recommender.py", "--events", "1", "--steps", "1", *flags), "the smallest sizes")
+    for option in "--events", "--steps":
+        check(f"{option}: 0 is less than 1" in program("recommender.py", option, "0", rc=2), "a wrong number")
 
 
 @case

@@ -40,6 +40,8 @@ class CachedEmbedding(torch.nn.Module):
 
 
 def main() -> None:
+    if len(sys.argv) != 2:
+        sys.exit("usage: embedding.py ADDRESS, as in the first lines of this file")
     torch.manual_seed(1)
     table = torch.nn.Embedding(100_000, 64)
     layer = CachedEmbedding(sys.argv[1], table)

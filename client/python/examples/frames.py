@@ -18,6 +18,8 @@ import sherwood
 
 
 def main() -> None:
+    if len(sys.argv) != 2:
+        sys.exit("usage: frames.py ADDRESS, as in the first lines of this file")
     with sherwood.connect(sys.argv[1]) as c, tempfile.TemporaryDirectory() as folder:
         # A dimension table, as a data platform exports it.
         path = os.path.join(folder, "prices.parquet")
