@@ -16,7 +16,7 @@ int main(int argc, char **argv)
         return fprintf(stderr, "%s\n", text), 1;
     }
     if (sherwood_server(client)->key_bytes != 8 || sherwood_server(client)->value_bytes != 8) {
-        return fprintf(stderr, "this example wants 8-byte keys and values\n"), 1;
+        return fprintf(stderr, "this example needs a server with keys and values of 8 bytes\n"), 1;
     }
     uint64_t *keys = malloc(COUNT * sizeof(*keys));
     uint64_t *values = malloc(COUNT * sizeof(*values));

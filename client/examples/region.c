@@ -41,7 +41,7 @@ static int run(struct sherwood *client)
     printf("%" PRIu64 " of %d values are right; %" PRIu64 " requests through the ring, %" PRIu64
            " bytes through the socket\n",
            right, COUNT, traffic.ring_requests, traffic.bytes_sent + traffic.bytes_received);
-    return status;
+    return status == SHERWOOD_OK && right < COUNT ? SHERWOOD_E_SERVER : status;
 }
 
 int main(int argc, char **argv)
@@ -53,9 +53,14 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n", text);
         return 1;
     }
+    if (sherwood_server(client)->key_bytes != 8 || sherwood_server(client)->value_bytes != 8) {
+        fprintf(stderr, "this example needs a server with keys and values of 8 bytes\n");
+        sherwood_close(client);
+        return 1;
+    }
     int status = run(client);
     if (status != SHERWOOD_OK) {
-        fprintf(stderr, "%s: %s\n", sherwood_status_text(status), sherwood_error(client));
+        fprintf(stderr, "%s\n", sherwood_error(client));
     }
     sherwood_close(client);
     return status == SHERWOOD_OK ? 0 : 1;

@@ -165,7 +165,7 @@ def library():
 
 @case
 def example():
-    """the example builds with the library, and reads back its million keys"""
+    """the example builds with the library, reads back its million keys, and refuses a server of other widths"""
     if SANITIZED:
         raise Skip("a program without a sanitizer cannot load the library that has one")
     root = pathlib.Path(__file__).resolve().parents[2]
@@ -176,6 +176,9 @@ def example():
             f"-L{BUILD}", "-lsherwood", f"-Wl,-rpath,{BUILD}")
         said = run(program, f"unix:{server.unix_path}")
         check("1000000 of 1000000" in said, said)
+        with serving("--key-bits", "32") as narrow:
+            said = run(program, f"unix:{narrow.unix_path}", rc=1)
+            check("keys and values of 8 bytes" in said, said)
 
 
 if __name__ == "__main__":
