@@ -41,7 +41,7 @@ static void check(const struct sw_loop *loop)
 
 static void report_lost_device(struct sw_loop *loop)
 {
-    if (sw_seats_lost_device(&loop->seats)) {
+    if (sw_seats_lost_device(&loop->active)) {
         loop->owner.device_lost(loop->owner.server);
     }
 }
@@ -71,7 +71,7 @@ static void sweep(struct sw_loop *loop)
     if (loop->watch != NULL) {
         sw_watch_check(loop->watch, now_ms(loop));
     }
-    if (stopping_ms > SW_STOP_LOG_MS && sw_seats_are_held(&loop->seats)) {
+    if (stopping_ms > SW_STOP_LOG_MS && sw_seats_are_held(&loop->active)) {
         sw_wal_abandon(loop->owner.wal); /* or the loop would never end */
     }
     sw_net_sweep(&loop->net, expired);
@@ -107,9 +107,7 @@ static bool leaves_history(const struct sw_loop *loop, uint64_t fence)
  * the server leaves its history, no reply may be held either. */
 static void note_quiet(struct sw_loop *loop, uint64_t fence, bool leaves)
 {
-    if (fence != loop->quiet && !sw_seats_in_flight(&loop->seats) &&
-        !(leaves && sw_seats_are_held(&loop->seats)) && !sw_seats_are_busy(&loop->seats) &&
-        !sw_seats_are_alone(&loop->seats)) {
+    if (fence != loop->quiet && !sw_seats_have_requests(&loop->active, leaves)) {
         __atomic_store_n(&loop->quiet, fence, __ATOMIC_RELEASE);
     }
 }
@@ -126,8 +124,8 @@ static void follow_pause(struct sw_loop *loop)
 static void note_pause(struct sw_loop *loop)
 {
     struct sw_pause_handle *handle = &loop->net.pause;
-    if (!sw_pause_is_settled(handle) && !sw_seats_are_alone(&loop->seats) &&
-        sw_seats_have_paused(&loop->seats, handle->mode == SW_PAUSE_ALL)) {
+    if (!sw_pause_is_settled(handle) &&
+        sw_seats_have_paused(&loop->active, handle->mode == SW_PAUSE_ALL)) {
         sw_pause_settle(handle);
     }
 }
@@ -181,7 +179,7 @@ static bool run_iteration(struct sw_loop *loop)
     }
     loop->net.retry |= sw_seats_follow(&loop->seats, &loop->first, &loop->net.tables, &loop->bulk);
     bool began = begin_requests(loop);
-    bool moved = sw_seats_submit(&loop->seats);
+    bool moved = sw_seats_submit(&loop->active);
     if (moved) {
         loop->net.iteration.single_at_ms = now_ms(loop);
     }
@@ -192,17 +190,17 @@ static bool run_iteration(struct sw_loop *loop)
         loop->net.retry = true;                /* for connections that wait for slots */
     }
     moved |= began;
-    moved |= sw_seats_poll(&loop->seats, !moved && sw_list_is_empty(&loop->bulk.ready));
+    moved |= sw_seats_poll(&loop->active, !moved && sw_list_is_empty(&loop->bulk.ready));
     report_lost_device(loop);
     if (loop->net.cluster.view != NULL && loop->first.resp.running == NULL &&
         !sw_rmw_is_of_older_view(&loop->first.resp) &&
         sw_batches_are_of_one_generation(&loop->first.batches)) {
         sw_cluster_settle(&loop->net.cluster);
     }
-    moved |= sw_seats_poll_commands(&loop->seats);
+    moved |= sw_seats_poll_commands(&loop->active);
     moved |= sw_bulk_poll_waits(&loop->bulk);
     moved |= sw_bulk_poll_copies(&loop->bulk);
-    moved |= sw_seats_follow_log(&loop->seats, leaves);
+    moved |= sw_seats_follow_log(&loop->active, leaves);
     if (loop->net.stalled_count > 0 && sw_iteration_is_slow(&loop->net.iteration)) {
         /* requests of stalled connections may be long, and replies are ready */
         moved |= sw_bulk_flush(&loop->bulk);
@@ -230,9 +228,7 @@ static bool run_iteration(struct sw_loop *loop)
 static bool is_finished(const struct sw_loop *loop)
 {
     return loop->stopping && sw_list_is_empty(&loop->net.conns) &&
-           !sw_seats_in_flight(&loop->seats) && !sw_seats_are_held(&loop->seats) &&
-           !sw_seats_have_waits(&loop->seats) && sw_list_is_empty(&loop->bulk.waits) &&
-           !sw_seats_are_busy(&loop->seats) && !sw_seats_are_alone(&loop->seats);
+           sw_list_is_empty(&loop->active) && sw_list_is_empty(&loop->bulk.waits);
 }
 
 /* Has the loop received or sent anything in the last busy-poll-us? */
@@ -265,10 +261,9 @@ static void close_handles(struct sw_loop *loop)
 static void run_loop(void *argument)
 {
     struct sw_loop *loop = argument;
-    bool moved = false;
+    bool moved = false, polls = false;
     while (!is_finished(loop)) {
-        bool busy = moved || sw_seats_in_flight(&loop->seats) || sw_seats_are_alone(&loop->seats) ||
-                    !sw_list_is_empty(&loop->bulk.copying) || is_awake(loop);
+        bool busy = moved || polls || !sw_list_is_empty(&loop->bulk.copying) || is_awake(loop);
         bool sleeps = !busy && sw_bulk_rings_may_sleep(&loop->bulk);
         sw_iteration_begin_phase(&loop->net.iteration);
         uv_run(&loop->uv, sleeps ? UV_RUN_ONCE : UV_RUN_NOWAIT);
@@ -276,6 +271,7 @@ static void run_loop(void *argument)
             sw_bulk_rings_are_awake(&loop->bulk);
         }
         moved = run_iteration(loop);
+        polls = sw_seats_settle(&loop->active);
     }
     sw_cluster_leave(&loop->net.cluster);
     sw_tables_leave(&loop->net.tables);
@@ -366,6 +362,7 @@ static struct sw_seat_parts parts_of(struct sw_loop *loop, struct sw_table *tabl
     const struct sw_loop_owner *owner = &loop->owner;
     return (struct sw_seat_parts){
         .net = &loop->net,
+        .active = &loop->active,
         .table = table,
         .config = config,
         .counters = &loop->counters,
@@ -412,6 +409,7 @@ int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw
 {
     memset(loop, 0, sizeof(*loop));
     sw_list_init(&loop->seats);
+    sw_list_init(&loop->active);
     loop->owner = *owner;
     loop->index = index;
     loop->config = config;

@@ -4,6 +4,7 @@
  */
 #include "server/seat.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,11 @@
     for (struct sw_seat *seat = SEAT((seats)->next); &(seat)->link != (seats); \
          (seat) = SEAT((seat)->link.next))
 
+#define ACTIVE(at) SW_CONTAINER(at, struct sw_seat, batches.active)
+#define EACH_ACTIVE(active, seat)                                                            \
+    for (struct sw_seat *seat = ACTIVE((active)->next); &(seat)->batches.active != (active); \
+         (seat) = ACTIVE((seat)->batches.active.next))
+
 /* --- life ------------------------------------------------------------------------------------- */
 
 int sw_seat_init(struct sw_seat *seat, const struct sw_seat_parts *parts, struct sw_seat *first)
@@ -28,7 +34,7 @@ int sw_seat_init(struct sw_seat *seat, const struct sw_seat_parts *parts, struct
     struct sw_batches *batches = &seat->batches;
     memset(seat, 0, sizeof(*seat));
     sw_list_init(&seat->link);
-    if (sw_batches_init(batches, parts->table, parts->config, parts->counters,
+    if (sw_batches_init(batches, parts->table, parts->config, parts->counters, parts->active,
                         first == NULL ? NULL : first->batches.io, parts->thread) != 0 ||
         sw_resp_init(&seat->resp, parts->net, batches, &parts->owner, parts->seed,
                      first == NULL ? NULL : &first->resp) != 0) {
@@ -64,52 +70,38 @@ void sw_seat_fini(struct sw_seat *seat)
 
 /* --- questions -------------------------------------------------------------------------------- */
 
-bool sw_seats_in_flight(const struct sw_list *seats)
+/* Is the table of the seat in use on this loop by requests that have begun? */
+static bool is_used(const struct sw_seat *seat)
 {
-    bool any = false;
-    EACH(seats, seat)
-    {
-        any |= sw_batches_in_flight(&seat->batches);
-    }
-    return any;
+    return sw_batches_in_flight(&seat->batches) || sw_batches_are_held(&seat->batches) ||
+           sw_resp_is_busy(&seat->resp) || sw_rmw_is_busy(&seat->resp) ||
+           !sw_list_is_empty(&seat->resp.waits);
 }
 
-bool sw_seats_are_held(const struct sw_list *seats)
+/* Must the loop visit the seat? */
+static bool has_work(const struct sw_seat *seat)
+{
+    return is_used(seat) || !sw_list_is_empty(&seat->resp.idle_waits) ||
+           !sw_list_is_empty(&seat->resp.gated);
+}
+
+bool sw_seats_are_held(const struct sw_list *active)
 {
     bool any = false;
-    EACH(seats, seat)
+    EACH_ACTIVE(active, seat)
     {
         any |= sw_batches_are_held(&seat->batches);
     }
     return any;
 }
 
-bool sw_seats_are_busy(const struct sw_list *seats)
+bool sw_seats_have_requests(const struct sw_list *active, bool held)
 {
     bool any = false;
-    EACH(seats, seat)
+    EACH_ACTIVE(active, seat)
     {
-        any |= sw_resp_is_busy(&seat->resp);
-    }
-    return any;
-}
-
-bool sw_seats_are_alone(const struct sw_list *seats)
-{
-    bool any = false;
-    EACH(seats, seat)
-    {
-        any |= sw_rmw_is_busy(&seat->resp);
-    }
-    return any;
-}
-
-bool sw_seats_have_waits(const struct sw_list *seats)
-{
-    bool any = false;
-    EACH(seats, seat)
-    {
-        any |= !sw_list_is_empty(&seat->resp.waits) || !sw_list_is_empty(&seat->resp.idle_waits);
+        any |= sw_batches_in_flight(&seat->batches) || sw_resp_is_busy(&seat->resp) ||
+               sw_rmw_is_busy(&seat->resp) || (held && sw_batches_are_held(&seat->batches));
     }
     return any;
 }
@@ -121,31 +113,31 @@ bool sw_seat_is_submitting(const struct sw_seat *seat)
 
 /* --- an iteration ----------------------------------------------------------------------------- */
 
-bool sw_seats_submit(struct sw_list *seats)
+bool sw_seats_submit(struct sw_list *active)
 {
     bool moved = false;
-    EACH(seats, seat)
+    EACH_ACTIVE(active, seat)
     {
         moved |= sw_resp_submit(&seat->resp);
     }
     return moved;
 }
 
-bool sw_seats_poll(struct sw_list *seats, bool waits)
+bool sw_seats_poll(struct sw_list *active, bool waits)
 {
-    const bool is_only = seats->next == seats->previous;
+    const bool is_only = active->next == active->previous;
     bool moved = false;
-    EACH(seats, seat)
+    EACH_ACTIVE(active, seat)
     {
         moved |= sw_batches_poll(&seat->batches, waits && is_only);
     }
     return moved;
 }
 
-bool sw_seats_poll_commands(struct sw_list *seats)
+bool sw_seats_poll_commands(struct sw_list *active)
 {
     bool moved = false;
-    EACH(seats, seat)
+    EACH_ACTIVE(active, seat)
     {
         moved |= sw_control_poll_waits(&seat->resp);
         moved |= sw_control_poll_passes(&seat->resp);
@@ -154,10 +146,10 @@ bool sw_seats_poll_commands(struct sw_list *seats)
     return moved;
 }
 
-bool sw_seats_follow_log(struct sw_list *seats, bool leaves)
+bool sw_seats_follow_log(struct sw_list *active, bool leaves)
 {
     bool moved = false;
-    EACH(seats, seat)
+    EACH_ACTIVE(active, seat)
     {
         struct sw_batches *batches = &seat->batches;
         if (!sw_batches_are_held(batches) && sw_list_is_empty(&seat->resp.gated)) {
@@ -171,14 +163,28 @@ bool sw_seats_follow_log(struct sw_list *seats, bool leaves)
     return moved;
 }
 
-bool sw_seats_lost_device(struct sw_list *seats)
+bool sw_seats_lost_device(struct sw_list *active)
 {
     bool lost = false;
-    EACH(seats, seat)
+    EACH_ACTIVE(active, seat)
     {
         lost |= sw_batches_lost_device(&seat->batches);
     }
     return lost;
+}
+
+bool sw_seats_settle(struct sw_list *active)
+{
+    bool polls = false;
+    SW_LIST_EACH(active, link)
+    {
+        const struct sw_seat *seat = ACTIVE(link);
+        polls |= sw_batches_in_flight(&seat->batches) || sw_rmw_is_busy(&seat->resp);
+        if (!has_work(seat)) {
+            sw_list_remove(link);
+        }
+    }
+    return polls;
 }
 
 void sw_seats_sweep(struct sw_list *seats)
@@ -205,13 +211,13 @@ void sw_seats_pause(struct sw_list *seats, bool writes, bool all)
     }
 }
 
-bool sw_seats_have_paused(const struct sw_list *seats, bool all)
+bool sw_seats_have_paused(const struct sw_list *active, bool all)
 {
     bool over = true;
-    EACH(seats, seat)
+    EACH_ACTIVE(active, seat)
     {
         const struct sw_batches *batches = &seat->batches;
-        over &= seat->resp.batches_done >= seat->batches_before &&
+        over &= !sw_rmw_is_busy(&seat->resp) && seat->resp.batches_done >= seat->batches_before &&
                 batches->write_flights.count == 0 &&
                 (!all || (batches->flights.count == 0 && sw_list_is_empty(&seat->resp.passes)));
     }
@@ -226,6 +232,7 @@ static void adopt(struct sw_list *seats, struct sw_seat *first,
 {
     for (uint32_t i = 0; i < tables->view->catalog.count; i++) {
         struct sw_seat *seat = tables->view->served[i]->loops[tables->loop].seat;
+        seat->view_number = tables->number;
         sw_batches_set_table(&seat->batches, tables->view->served[i]->id);
         seat->batches.shape.default_ttl_ms = sw_default_ttl_ms(tables->view->served[i]->config);
         memcpy(seat->batches.place, tables->view->catalog.places[i].name,
@@ -237,21 +244,10 @@ static void adopt(struct sw_list *seats, struct sw_seat *first,
     }
 }
 
-static bool is_in_view(const struct sw_seat *seat, const struct sw_tables_handle *tables)
-{
-    bool is = false;
-    for (uint32_t i = 0; i < tables->view->catalog.count; i++) {
-        is |= tables->view->served[i]->loops[tables->loop].seat == seat;
-    }
-    return is;
-}
-
 /* Is the table of the seat not in use on this loop? Its idle connections leave it. */
 static bool is_vacant(struct sw_seat *seat, const struct sw_bulk *bulk)
 {
-    return sw_place_vacate(seat->resp.net, &seat->resp) && !sw_batches_in_flight(&seat->batches) &&
-           !sw_batches_are_held(&seat->batches) && !sw_resp_is_busy(&seat->resp) &&
-           !sw_rmw_is_busy(&seat->resp) && sw_list_is_empty(&seat->resp.waits) &&
+    return sw_place_vacate(seat->resp.net, &seat->resp) && !is_used(seat) &&
            !sw_bulk_uses(bulk, &seat->batches);
 }
 
@@ -264,13 +260,14 @@ static bool vacate(struct sw_list *seats, struct sw_seat *first,
     SW_LIST_EACH(seats, link)
     {
         struct sw_seat *seat = SEAT(link);
-        if (is_in_view(seat, tables)) {
+        if (seat->view_number == tables->number) {
             continue;
         }
         const bool is = is_vacant(seat, bulk);
         all &= is;
         if (is && seat != first) {
             sw_list_remove(&seat->link);
+            sw_list_remove(&seat->batches.active);
         }
     }
     return all;
@@ -301,5 +298,6 @@ void sw_seats_check(const struct sw_list *seats)
         sw_flights_check(&seat->batches.write_flights);
         sw_flights_check(&seat->batches.resp_flights);
         sw_resp_check(&seat->resp);
+        assert(!has_work(seat) || sw_list_is_linked(&seat->batches.active));
     }
 }

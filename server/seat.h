@@ -4,9 +4,15 @@
  *
  * A loop has one seat for each table. The first seat exists as long as the loop. It owns what the
  * seats of a loop share: the I/O memory of frames, the buffers of RESP, the connections of MONITOR.
- * Functions whose names begin with sw_seats do their work for every seat of a list, the first seat
- * first. Everything belongs to the loop's thread, except sw_seat_init and sw_seat_fini of a seat
- * that is in no list.
+ *
+ * A loop has a list of all its seats, the first seat first, and a list of the active ones.
+ * Invariant: a seat with work is active. A seat has work if one of its batches or commands is in
+ * flight, or must be submitted, or waits for the log, a gate or a reader. It becomes active where
+ * the work arrives (sw_batches_activate). So an iteration costs nothing for a table without work.
+ * The seats of a list are visited in its order.
+ *
+ * Everything belongs to the loop's thread, except sw_seat_init and sw_seat_fini of a seat that is
+ * in no list.
  */
 #ifndef SHERWOOD_SERVER_SEAT_H
 #define SHERWOOD_SERVER_SEAT_H
@@ -28,6 +34,7 @@ struct sw_seat {
     struct sw_bulk_table frames;
     struct sw_sweeper sweeper;
     bool tidies;             /* this loop tidies the table while it is idle */
+    uint64_t view_number;    /* of the last view of the tables that had this one; 0: none */
     uint64_t batches_before; /* RESP batches begun when the loop saw CLIENT PAUSE */
 };
 
@@ -35,6 +42,7 @@ struct sw_seat {
  * copied. */
 struct sw_seat_parts {
     struct sw_net *net;
+    struct sw_list *active; /* the loop's active seats */
     struct sw_table *table;
     const struct sw_config *config; /* the options of the table, and the server's */
     struct sw_loop_counters *counters;
@@ -56,23 +64,24 @@ int sw_seat_init(struct sw_seat *seat, const struct sw_seat_parts *parts, struct
 /* Closes a seat that has nothing in flight. May also be called for a seat that is all zeros. */
 void sw_seat_fini(struct sw_seat *seat);
 
-/* Return whether some seat has batches to poll, flights that wait for the log, RESP requests that
- * run or wait in a RESP batch, commands that wait for a gate or hold one, commands that wait for
- * something else. */
-bool sw_seats_in_flight(const struct sw_list *seats);
-bool sw_seats_are_held(const struct sw_list *seats);
-bool sw_seats_are_busy(const struct sw_list *seats);
-bool sw_seats_are_alone(const struct sw_list *seats);
-bool sw_seats_have_waits(const struct sw_list *seats);
+/* Do replies of some seat wait for the log? */
+bool sw_seats_are_held(const struct sw_list *active);
+/* Has some seat batches in flight, RESP requests that run or wait in a RESP batch, or commands that
+ * wait for a gate or hold one? `held`: also replies that wait for the log. */
+bool sw_seats_have_requests(const struct sw_list *active, bool held);
 
 /* The parts of an iteration. They return true if there was anything to do. */
-bool sw_seats_submit(struct sw_list *seats);
-bool sw_seats_poll(struct sw_list *seats, bool waits);
-bool sw_seats_poll_commands(struct sw_list *seats);
+bool sw_seats_submit(struct sw_list *active);
+bool sw_seats_poll(struct sw_list *active, bool waits);
+bool sw_seats_poll_commands(struct sw_list *active);
 /* Sends the replies that the log has released. `leaves`: see sw_flights_release. */
-bool sw_seats_follow_log(struct sw_list *seats, bool leaves);
+bool sw_seats_follow_log(struct sw_list *active, bool leaves);
 /* Has a batch failed because the device failed? Returns true only once. */
-bool sw_seats_lost_device(struct sw_list *seats);
+bool sw_seats_lost_device(struct sw_list *active);
+/* Removes the seats without work from the list. Call it at the end of an iteration. Returns true if
+ * a seat has batches to poll, or a command that waits for a gate or holds one: then the loop must
+ * not sleep. */
+bool sw_seats_settle(struct sw_list *active);
 /* Is the loop inside a submit to this table, which may take long? Threads: any. */
 bool sw_seat_is_submitting(const struct sw_seat *seat);
 /* Searches for expired keys, tidies idle tables (table/idle.h), and records growth of the tables.
@@ -82,7 +91,7 @@ void sw_seats_sweep(struct sw_list *seats);
 /* Notes what CLIENT PAUSE holds back from now on, and how many RESP batches have begun. */
 void sw_seats_pause(struct sw_list *seats, bool writes, bool all);
 /* Are all requests over that the pause holds back and that began before? `all`: also reads. */
-bool sw_seats_have_paused(const struct sw_list *seats, bool all);
+bool sw_seats_have_paused(const struct sw_list *active, bool all);
 
 /* Adopts the newest view of the tables, if there is one, and leaves the tables that it lacks: their
  * requests end, and their idle connections move. The first seat stays in the list all the same.

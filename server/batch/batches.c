@@ -16,9 +16,11 @@
 
 int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
                     const struct sw_config *config, struct sw_loop_counters *counters,
-                    struct sw_io_arena *io, uint32_t thread)
+                    struct sw_list *active_tables, struct sw_io_arena *io, uint32_t thread)
 {
     memset(batches, 0, sizeof(*batches));
+    sw_list_init(&batches->active);
+    batches->active_tables = active_tables;
     batches->table = table;
     batches->config = config;
     batches->counters = counters;
@@ -226,6 +228,7 @@ bool sw_batches_release(struct sw_batches *batches, bool leaves)
 void sw_batches_start(struct sw_batches *batches, struct sw_flight *flight, uint32_t stream)
 {
     flight->batch.stream = stream;
+    sw_batches_activate(batches);
     sw_flight_start(sw_flight_reads(&flight->batch) ? &batches->flights : &batches->write_flights,
                     flight);
 }

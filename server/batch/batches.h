@@ -25,6 +25,8 @@
 #define SW_FULL_BYTES 320
 
 struct sw_batches {
+    struct sw_list active;         /* link in *active_tables, while the table may have work */
+    struct sw_list *active_tables; /* the loop's list of active tables; borrowed (seat.h) */
     struct sw_table *table;
     struct sw_table_shape shape;
     const struct sw_config *config; /* the options of the table, and the server's */
@@ -51,13 +53,13 @@ struct sw_batches {
     char full[SW_FULL_BYTES];        /* error line of sw_batches_full_line */
 };
 
-/* Borrows the table, the counters and `io` until sw_batches_fini. `io`: the arena of the loop's
- * first seat; NULL: allocates an arena. `thread`: number of the loop's thread for
- * sw_queue_create_for. Returns 0, or -1 if there is no memory; sw_batches_fini may
- * be called after either, once no batch is in flight. */
+/* Borrows the table, the counters, the list and `io` until sw_batches_fini. `active_tables`: the
+ * loop's list of active tables. `io`: the arena of the loop's first seat; NULL: allocates an arena.
+ * `thread`: number of the loop's thread for sw_queue_create_for. Returns 0, or -1 if there is no
+ * memory; sw_batches_fini may be called after either, once no batch is in flight. */
 int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
                     const struct sw_config *config, struct sw_loop_counters *counters,
-                    struct sw_io_arena *io, uint32_t thread);
+                    struct sw_list *active_tables, struct sw_io_arena *io, uint32_t thread);
 void sw_batches_fini(struct sw_batches *batches);
 
 /* Sends writes to this log from now on. A write is answered when the log reports it as answerable.
@@ -72,6 +74,15 @@ void sw_batches_set_table(struct sw_batches *batches, uint32_t table);
  * before the first batch. */
 void sw_batches_set_owner(struct sw_batches *batches, const struct sw_saver *saver,
                           const struct sw_repl *repl);
+
+/* Adds the table to the loop's list of active tables, unless it is there. Every function that gives
+ * the loop work for this table calls it: the loop visits no other tables. */
+static inline void sw_batches_activate(struct sw_batches *batches)
+{
+    if (!sw_list_is_linked(&batches->active)) {
+        sw_list_push(batches->active_tables, &batches->active);
+    }
+}
 
 /* Returns true if the log or replicas read the writes. */
 static inline bool sw_batches_are_followed(const struct sw_batches *batches)

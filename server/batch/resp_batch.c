@@ -230,5 +230,6 @@ void sw_resp_batch_submit(struct sw_resp_batch *batch)
         table_batch->group_refused = batch->group_refused;
     }
     batch->flight.done = on_done;
+    sw_batches_activate(batch->batches);
     sw_flight_start(batch->flights, &batch->flight);
 }

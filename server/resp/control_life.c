@@ -67,6 +67,7 @@ void sw_control_wait_until(struct sw_control *control, bool (*is_over)(struct sw
     }
     sw_resp_of(control->conn)->uses_no_table = !reads;
     sw_control_begin(control);
+    sw_batches_activate(control->resp->batches);
     sw_list_push(reads ? &control->resp->waits : &control->resp->idle_waits, &control->waits);
 }
 

@@ -133,6 +133,7 @@ static void hold_reply(struct sw_resp_conn *state, const void *bytes, size_t siz
         return;
     }
     if (!sw_list_is_linked(&output->gated)) {
+        sw_batches_activate(resp->first->batches);
         sw_list_push(&resp->first->gated, &output->gated); /* which no DROP closes */
     }
     sw_conn_output_changed(conn);

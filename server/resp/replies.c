@@ -77,6 +77,7 @@ static struct sw_pending *append(struct sw_replies *replies, struct sw_conn *con
     assert(replies->pendings < replies->pending_max && replies == replies->resp->filling);
     if (replies->pendings == 0) {
         replies->began_ns = sw_slow_begin(replies->resp);
+        sw_batches_activate(replies->resp->batches);
     }
     struct sw_pending *pending = &replies->pending[replies->pendings++];
     memset(pending, 0, sizeof(*pending));

@@ -17,6 +17,7 @@
 struct serve {
     struct sw_config config;
     struct sw_table *table;
+    struct sw_gate *gate; /* of the table; NULL: none. Owned */
     struct sw_loop *loop;
     struct sw_input_budget budget;
     struct sw_live live;
@@ -59,19 +60,17 @@ static inline void serve_start(struct serve *serve)
                                         .device_lost = no_call,
                                         .input_budget = &serve->budget,
                                         .live = &serve->live,
-                                        .timings = &serve->timings};
+                                        .timings = &serve->timings,
+                                        .gate = serve->gate};
     serve->loop = open_loop(&serve->config, serve->table, &owner, 0, 1);
     serve->loop->uv.time = 1000;
 }
 
 static inline void serve_check(const struct serve *serve)
 {
+    sw_seats_check(&serve->loop->seats);
     sw_net_check(&serve->loop->net);
-    sw_resp_check(&serve->loop->first.resp);
     sw_bulk_check(&serve->loop->bulk);
-    sw_flights_check(&serve->loop->first.batches.flights);
-    sw_flights_check(&serve->loop->first.batches.write_flights);
-    sw_flights_check(&serve->loop->first.batches.resp_flights);
     sw_io_arena_check(&serve->loop->first.batches.arena);
 }
 
@@ -79,14 +78,15 @@ static inline void serve_check(const struct serve *serve)
 static inline bool serve_iteration(struct serve *serve)
 {
     struct sw_loop *loop = serve->loop;
-    bool moved = sw_resp_submit(&loop->first.resp);
-    moved |= sw_batches_poll(&loop->first.batches, true);
-    moved |= sw_control_poll_passes(&loop->first.resp);
+    bool moved = sw_seats_submit(&loop->active);
+    moved |= sw_seats_poll(&loop->active, true);
+    moved |= sw_seats_poll_commands(&loop->active);
     moved |= sw_net_retry_stalled(&loop->net);
     moved |= sw_bulk_flush(&loop->bulk);
     sw_net_end_iteration(&loop->net);
     sw_iteration_begin_phase(
         &loop->net.iteration); /* what the peers send next is of the next one */
+    moved |= sw_seats_settle(&loop->active);
     serve_check(serve);
     return moved || (loop->net.retry && loop->net.stalled_count > 0);
 }
@@ -131,6 +131,7 @@ static inline void serve_end(struct serve *serve)
     close_loop(serve->loop);
     sw_timings_fini(&serve->timings);
     sw_table_destroy(serve->table);
+    sw_gate_destroy(serve->gate);
 }
 
 /* A test of a loop: its body has `serve`. SETUP is a statement that may change `serve` before the

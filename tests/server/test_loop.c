@@ -180,6 +180,7 @@ static void lose_device(unsigned which)
     struct sw_batches *batches = &fixture.loop->first.batches;
     struct sw_flights *const lists[] = {&batches->flights, &batches->write_flights,
                                         &batches->resp_flights};
+    sw_batches_activate(batches);
     lists[which]->device_lost = true; /* as sw_flights_poll leaves it */
     cr_assert_eq(sw_loop_start(fixture.loop), 0);
     sw_loop_stop(fixture.loop);

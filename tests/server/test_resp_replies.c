@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * test_resp_replies.c - CLIENT REPLY, and many connections whose requests and replies come and go
- * in random pieces.
+ * in random pieces, from one table or several.
  */
+#include "server/batch/gate.h"
 #include "tests/server/serve_fixture.h"
 
 SERVE_TEST(resp_replies, off_silences_replies_and_errors)
@@ -100,18 +101,44 @@ static void add_command(struct lane *lane, struct random *random)
     add_exchange(lane, request, reply);
 }
 
+static void open_lane(struct serve *serve, struct lane *lane, uint64_t key)
+{
+    *lane = (struct lane){.key = key};
+    lane->pieces.peer = serve_open(serve);
+    lane->pieces.requests = malloc(TEXT_BYTES);
+    lane->wanted = malloc(TEXT_BYTES);
+    cr_assert(lane->pieces.requests != NULL && lane->wanted != NULL);
+}
+
+/* Sends the requests of the lanes in random pieces, and expects their replies. */
+static void run_lanes(struct serve *serve, struct lane *lanes, struct random *random)
+{
+    for (int n = 0; n < STEPS; n++) {
+        pieces_step(serve, &lanes[random_below(random, LANES)].pieces, random);
+    }
+    for (bool more = true; more;) {
+        more = serve_iteration(serve);
+        for (int i = 0; i < LANES; i++) {
+            more |= pieces_end(&lanes[i].pieces);
+        }
+    }
+    for (int i = 0; i < LANES; i++) {
+        struct lane *lane = &lanes[i];
+        cr_assert_eq(lane->pieces.peer->out_bytes, lane->wanted_size, "connection %d", i);
+        cr_assert_eq(memcmp(lane->pieces.peer->out, lane->wanted, lane->wanted_size), 0, "%d", i);
+        free(lane->pieces.requests);
+        free(lane->wanted);
+    }
+}
+
 LOOP_TEST_WITH(resp_replies, every_connection_gets_its_own_in_order,
                serve->config.output_bytes_pause = 4096)
 {
     struct random random = random_of(0);
-    static struct lane lanes[LANES];
+    struct lane lanes[LANES];
     for (int i = 0; i < LANES; i++) {
         struct lane *lane = &lanes[i];
-        lane->pieces.peer = serve_open(serve);
-        lane->pieces.requests = malloc(TEXT_BYTES);
-        lane->wanted = malloc(TEXT_BYTES);
-        cr_assert(lane->pieces.requests != NULL && lane->wanted != NULL);
-        lane->key = (uint64_t)i + 1;
+        open_lane(serve, lane, (uint64_t)i + 1);
         lane->count = 1;
         char first[32];
         snprintf(first, sizeof(first), "SET %d 1\r\n", i + 1);
@@ -120,21 +147,135 @@ LOOP_TEST_WITH(resp_replies, every_connection_gets_its_own_in_order,
             add_command(lane, &random);
         }
     }
-    for (int n = 0; n < STEPS; n++) {
-        pieces_step(serve, &lanes[random_below(&random, LANES)].pieces, &random);
+    run_lanes(serve, lanes, &random);
+    cr_assert_gt(serve->loop->counters.output_pauses, 0);
+}
+
+/* --- several tables --------------------------------------------------------------------------- */
+
+enum { TABLES = 6 };
+
+/* Places 1 to TABLES - 1 of a loop, with a table in each. */
+struct several {
+    struct sw_served served[TABLES], *pointers[TABLES];
+    struct sw_served_loop loops[TABLES];
+    struct sw_tables_view view;
+};
+
+static void open_several(struct serve *serve, struct several *several)
+{
+    struct sw_tables_view *view = &several->view;
+    struct sw_place place;
+    *view = (struct sw_tables_view){.number = 1, .served = several->pointers};
+    cr_assert_eq(sw_places_init(&view->catalog, TABLES), SW_PLACES_OK);
+    for (uint32_t i = 0; i < TABLES; i++) {
+        struct sw_seat *seat = &serve->loop->first;
+        struct sw_served *served = several->pointers[i] = &several->served[i];
+        *served = (struct sw_served){.id = i + 1,
+                                     .table = serve->table,
+                                     .gate = serve->gate,
+                                     .config = &serve->config,
+                                     .loops = &several->loops[i]};
+        if (i > 0) {
+            served->table = open_table(&serve->config);
+            served->gate = sw_gate_create(16);
+            seat = aligned_alloc(64, (sizeof(*seat) + 63) / 64 * 64);
+            cr_assert(served->gate != NULL && seat != NULL);
+            cr_assert_eq(sw_loop_open_seat(serve->loop, seat, served), 0);
+            sw_list_push(&serve->loop->seats, &seat->link);
+            const char name[] = {'t', (char)('0' + i)};
+            cr_assert_eq(sw_places_create(&view->catalog, name, 2, &i, &place), SW_PLACES_OK);
+        }
+        sw_batches_set_table(&seat->batches, served->id);
+        several->loops[i] = (struct sw_served_loop){seat, &seat->resp, &seat->frames};
     }
-    for (bool more = true; more;) {
-        more = serve_iteration(serve);
-        for (int i = 0; i < LANES; i++) {
-            more |= pieces_end(&lanes[i].pieces);
+    serve->loop->net.tables = (struct sw_tables_handle){.view = view, .number = view->number};
+}
+
+static void close_several(struct serve *serve, struct several *several)
+{
+    fake_fini_all();
+    serve_until_idle(serve);
+    for (uint32_t i = 1; i < TABLES; i++) {
+        struct sw_seat *seat = several->loops[i].seat;
+        cr_assert_not(sw_list_is_linked(&seat->batches.active), "table %u is active at rest", i);
+        sw_list_remove(&seat->link);
+        sw_seat_fini(seat);
+        free(seat);
+        sw_table_destroy(several->served[i].table);
+        sw_gate_destroy(several->served[i].gate);
+    }
+    sw_places_fini(&several->view.catalog);
+}
+
+/* A command on the lane's own key in its place, and its reply. `values`: those of the key in each
+ * place; 0: it is absent. */
+static void add_command_of_place(struct lane *lane, uint64_t *values, struct random *random)
+{
+    const unsigned long long key = lane->key;
+    const uint32_t other = (uint32_t)random_below(random, TABLES);
+    uint64_t *value = &values[lane->count];
+    const unsigned has = *value > 0;
+    char request[64], reply[64] = "$-1\r\n", digits[32];
+    switch (random_below(random, 8)) {
+    case 0:
+        snprintf(request, sizeof(request), "GET %llu\r\n", key);
+        const int size = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)*value);
+        if (has) {
+            snprintf(reply, sizeof(reply), "$%d\r\n%s\r\n", size, digits);
+        }
+        break;
+    case 1: /* a pass */
+        snprintf(request, sizeof(request), "KEYS %llu\r\n", key);
+        snprintf(reply, sizeof(reply), has ? "*1\r\n$1\r\n%llu\r\n" : "*0\r\n", key);
+        break;
+    case 2: /* a read-modify-write command, of one table or two */
+        snprintf(request, sizeof(request), "MSETNX %llu 7\r\n", key);
+        snprintf(reply, sizeof(reply), ":%u\r\n", !has);
+        *value = has ? *value : 7;
+        break;
+    case 3:
+        snprintf(request, sizeof(request), "COPY %llu %llu DB %u REPLACE\r\n", key, key, other);
+        snprintf(reply, sizeof(reply), ":%u\r\n", has);
+        if (other == lane->count) {
+            snprintf(reply, sizeof(reply), "-ERR source and destination objects are the same\r\n");
+        } else if (has) {
+            values[other] = *value;
+        }
+        break;
+    case 4:
+        snprintf(request, sizeof(request), "DEL %llu\r\n", key);
+        snprintf(reply, sizeof(reply), ":%u\r\n", has);
+        *value = 0;
+        break;
+    case 5:
+        snprintf(request, sizeof(request), "SELECT %u\r\n", other);
+        snprintf(reply, sizeof(reply), "+OK\r\n");
+        lane->count = other;
+        break;
+    default:
+        snprintf(request, sizeof(request), "INCR %llu\r\n", key);
+        snprintf(reply, sizeof(reply), ":%llu\r\n", (unsigned long long)++*value);
+        break;
+    }
+    add_exchange(lane, request, reply);
+}
+
+/* The loop visits the tables that have work, and only these. */
+LOOP_TEST_WITH(resp_replies, every_connection_gets_its_own_from_each_table,
+               serve->gate = sw_gate_create(16))
+{
+    struct random random = random_of(0);
+    struct lane lanes[LANES];
+    static struct several several;
+    open_several(serve, &several);
+    for (int i = 0; i < LANES; i++) {
+        uint64_t values[TABLES] = {0};
+        open_lane(serve, &lanes[i], (uint64_t)i + 1);
+        for (int n = 0; n < 6000; n++) {
+            add_command_of_place(&lanes[i], values, &random);
         }
     }
-    cr_assert_gt(serve->loop->counters.output_pauses, 0);
-    for (int i = 0; i < LANES; i++) {
-        struct lane *lane = &lanes[i];
-        cr_assert_eq(lane->pieces.peer->out_bytes, lane->wanted_size, "connection %d", i);
-        cr_assert_eq(memcmp(lane->pieces.peer->out, lane->wanted, lane->wanted_size), 0, "%d", i);
-        free(lane->pieces.requests);
-        free(lane->wanted);
-    }
+    run_lanes(serve, lanes, &random);
+    close_several(serve, &several);
 }
