@@ -244,7 +244,7 @@ class Server:
         self.stop_rc = stop_rc
         self.wrapper = list(wrapper)
         self.program = program
-        self.ready = ready  # the status of /readyz once it has started
+        self.ready = ready  # the status of /readyz once it has started; None: any
         self.unix_path = merged.get("--unix-socket")
         self.process = None
         self.line = ""
@@ -272,7 +272,7 @@ class Server:
 
     def is_ready(self):
         """Returns true once the daemon has started."""
-        return self.http("/readyz")[0] == self.ready
+        return self.http("/readyz")[0] == self.ready or self.ready is None
 
     def _start_line(self):
         line = []
