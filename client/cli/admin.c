@@ -217,6 +217,9 @@ static void info_table(FILE *out, const struct sherwood_server *server,
     fprintf(out, "\n# Table\n");
     fprintf(out, "engine:%s\n", server->engine);
     fprintf(out, "value_format:%s\n", format_name(server));
+    if (server->value_format != SHERWOOD_VALUES_INTEGER) {
+        fprintf(out, "value_type:%s\n", sw_value_type_name((uint32_t)server->value_type));
+    }
     if (server->policy[0] != '\0') {
         fprintf(out, "policy:%s\n", server->policy);
     }

@@ -371,7 +371,7 @@ def cache_with_sherwood_cli():
         equal(cli("--no-raw", stdin='set 3 "\\xff\\t"\nget 3\n'), 'OK\n"\\xff\\t"', "escapes")
         check("it must have at most 16" in cli("SET", "1", "x" * 17, rc=1), "too long")
         check("INCR needs values that are integers" in cli("INCR", "1", rc=1), "INCR")
-        check("engine:cache\nvalue_format:string\n" in cli("INFO"), "INFO")
+        check("engine:cache\nvalue_format:string\nvalue_type:string\n" in cli("INFO"), "INFO")
         path = server.directory / "pairs.bin"
         equal(sorted(cli("-q", "dump", "-").splitlines()), ["1,61202262225c0a", "3,ff09"], "CSV")
         cli("dump", path)

@@ -33,6 +33,7 @@ def no_command_has_a_value():
     with start(*SET) as server, server.connect() as connection, server.replies() as replies:
         equal(replies.ask("INSERT", 1, 2, 1), [1, 1, 0], "INSERT")
         check(b"\r\nvalue_bits:0\r\n" in (said := replies.ask("INFO")) and b"\r\nvalue_type:none\r\n" in said, said)
+        check("\nvalue_type:none\n" in (said := run(BUILD / "sherwood-cli", "-p", server.port, "INFO")), said)
         for command, arguments in words.items():
             got = error_of(replies, command.split()[0], *arguments.split())
             check(len(got.split()) > 4 and "unknown command" not in got, f"{command}: {got}")
