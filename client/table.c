@@ -237,10 +237,6 @@ int sw_client_table_renew(struct sherwood *client, int status)
 int sherwood_table_renew(struct sherwood *table)
 {
     struct sherwood *root = sw_client_enter(table);
-    if (root == NULL || table == root) {
-        return root == NULL ? SHERWOOD_E_INVALID
-                            : sw_client_fail(root, SHERWOOD_E_INVALID,
-                                             "table_renew: give a handle of sherwood_table_open");
-    }
-    return sw_client_table_renew(root, SHERWOOD_E_TABLE);
+    const int status = sw_client_one_node(root, "table_renew");
+    return status == SHERWOOD_OK ? sw_client_table_renew(root, SHERWOOD_E_TABLE) : status;
 }

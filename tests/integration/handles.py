@@ -74,6 +74,9 @@ class Handle:
         keys, values = self.array(list(pairs)), self.array(list(pairs.values()))
         return self.calls.sherwood_set(self.pointer, keys, values, ctypes.c_size_t(len(pairs)))
 
+    def renew(self):
+        return self.calls.sherwood_table_renew(self.pointer)
+
     def get(self, keys):
         """Returns the values, 0 for an absent key, or the status of an error."""
         values = self.array([0] * len(keys))

@@ -206,6 +206,7 @@ def dropped():
             for _ in range(5):
                 equal([old.get([1]), old.set(long), client.get([1])], [E_TABLE, E_TABLE, [0]], old.error())
             check("no table has the number 7" in (old.get([1]), old.error())[1], old.error())
+            equal([client.renew(), old.renew()], [OK, E_TABLE], old.error())
             table(replies, "CREATE", "t", "NUMBER", "7", "key-bits", "32", "resp-keys", "decimal")
             equal(old.get([1]) in (E_TABLE, E_REQUEST), True, "a table of another shape")
             with client.open("t") as new:
