@@ -8,6 +8,7 @@
 
 #include "table/robin_hood/cpu/parallel.h"
 #include "tests/support/must.h"
+#include "tests/support/random.h"
 #include "tests/support/table_fixture.h"
 
 TestSuite(adversarial, .timeout = 120);
@@ -378,6 +379,33 @@ TEST_OF_BOTH_WIDTHS(adversarial, key_left_over_and_written)
         fixture_set(&fixture, n++, SW_SET, fixture_key_of(&fixture, first + 107 - i), 98);
     }
     run_refused(&fixture, n);
+}
+
+/* Mixed keys that share their upper or lower halves, or differ in the sign of a half only. A bucket
+ * is searched by halves. */
+TEST_OF_BOTH_WIDTHS(adversarial, equal_halves)
+{
+    static const uint32_t halves[] = {0, 1, 2, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff};
+    const uint32_t count = sizeof(halves) / sizeof(halves[0]);
+    struct sw_table_config config = fixture_config(slot_bits);
+    struct random random = random_of(slot_bits);
+    struct fixture fixture;
+    fixture_open(&fixture, &config);
+    for (int round = 0; round < 200; round++) {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < count * count; i++) {
+            const uint64_t upper = halves[i / count], lower = halves[i % count];
+            const uint64_t m = slot_bits == 64 ? upper ^ lower << 8 : upper << 32 | lower;
+            const uint64_t key = fixture_key_of(&fixture, m & fixture.key_max);
+            fixture_set(&fixture, n++, SW_GET, key, 0);
+            if (random_below(&random, 3) == 0) {
+                fixture_set(&fixture, n++, random_below(&random, 2) ? SW_SET : SW_DELETE, key, m);
+            }
+        }
+        fixture_run(&fixture, n, 0);
+        fixture_audit(&fixture);
+    }
+    fixture_end(&fixture);
 }
 
 /* A read probes one bucket if that is enough. The tuning is the table's own choice, because a drawn

@@ -23,7 +23,7 @@
  * work of a late one. */
 #define SW_CPU_SLICES_PER_THREAD 4
 /* Prefetch distances, in operations: for home buckets, and for the buckets after them. */
-#define SW_CPU_AHEAD 16U
+#define SW_CPU_AHEAD 48U
 #define SW_CPU_NEAR 6U
 /* Keys that are looked up, or updated, together: the bits of a word of `found`. */
 #define SW_CPU_BLOCK 64U

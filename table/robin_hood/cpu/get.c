@@ -5,6 +5,7 @@
 #include "table/robin_hood/cpu/get.h"
 
 #include "table/robin_hood/cpu/cpu.h"
+#include "table/robin_hood/cpu/search.h"
 
 #define SW_WIDTH_BODY "table/robin_hood/cpu/get.inl"
 #include "table/each_width.inl"

@@ -12,6 +12,7 @@
 #include "table/robin_hood/cpu/get.h"
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/resize.h"
+#include "table/robin_hood/cpu/search.h"
 
 #define RH_FIELD SW_WIDTH_SUFFIX
 #define SW_WIDTH_BODY "table/robin_hood/cpu/get.inl"
