@@ -58,16 +58,10 @@ class Skip(Exception):
 
 def main():
     """Runs the cases, or those whose function names are given as arguments."""
+    folder = tempfile.TemporaryDirectory(prefix="sherwood-")  # pylint: disable=consider-using-with
+    os.chmod(folder.name, 0o711)  # servers of other users
+    tempfile.tempdir = os.environ["TMPDIR"] = folder.name  # what servers leave when they are killed ends with this process
     chosen = [c for c in _cases if len(sys.argv) < 2 or c.__name__ in sys.argv[1:]]
-    with tempfile.TemporaryDirectory(prefix="sherwood-", ignore_cleanup_errors=True) as folder:  # what servers leave when they are killed
-        os.chmod(folder, 0o711)  # servers of another user
-        tempfile.tempdir = os.environ["TMPDIR"] = folder
-        bad = run_cases(chosen)
-    sys.exit(1 if bad or not chosen else 0)
-
-
-def run_cases(chosen):
-    """Runs the cases, and returns how many failed."""
     bad = 0
     for function in chosen:
         name = (function.__doc__ or function.__name__).split("\n")[0].rstrip(".")
@@ -81,7 +75,7 @@ def run_cases(chosen):
             bad += 1
             print(f"not ok {name}")
             print("  " + traceback.format_exc().strip().replace("\n", "\n  "), flush=True)
-    return bad
+    sys.exit(1 if bad or not chosen else 0)
 
 
 @functools.cache
@@ -157,10 +151,8 @@ def talk_to_redis(*lines):
 def send_beside(connection, data):
     """Sends from another thread, so that the caller can read the replies meanwhile."""
     def send():
-        try:
+        with contextlib.suppress(OSError):  # the reader sees the closed connection
             connection.sendall(data)
-        except OSError:
-            pass  # the reader sees the closed connection
     thread = threading.Thread(target=send, daemon=True)
     thread.start()
     return thread
@@ -204,8 +196,7 @@ def run(*command, stdin="", timeout=60, rc=0):
     result = subprocess.run([str(c) for c in command], input=stdin, text=True, timeout=timeout,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if rc is not None and result.returncode != rc:
-        raise AssertionError(f"{' '.join(map(str, command))}: exit {result.returncode}, wanted {rc}"
-                             f"\n{result.stdout[-3000:]}")
+        raise AssertionError(f"{' '.join(map(str, command))}: exit {result.returncode}, wanted {rc}\n{result.stdout[-3000:]}")
     return result.stdout
 
 
