@@ -135,6 +135,10 @@ uint64_t swpy_log(const struct sherwood *client);
 int swpy_wait_durable(struct sherwood *client, uint64_t log, uint64_t sequence, int timeout_ms);
 bool swpy_has_written(const struct sherwood *client);
 void swpy_forget(struct sherwood *client);
+uintptr_t swpy_jax_handler(void);
+int64_t swpy_jax_add(struct sherwood *client);
+void swpy_jax_remove(int64_t number);
+extern "Python+C" struct sherwood *swpy_jax_open(int64_t number, char *text, size_t text_bytes);
 bool sw_operation_adds(uint32_t operation);
 bool sw_operation_has_operands(uint32_t operation);
 bool sw_operation_has_pairs(uint32_t operation);
@@ -196,7 +200,7 @@ def builder() -> FFI:
     made = FFI()
     made.cdef(DECLARATIONS.replace("@OPERATIONS@", operations((CSRC / "client" / "sherwood.h").read_text(encoding="utf-8"))))
     made.set_source(
-        "sherwood._native", '#include "client/sherwood-cluster.h"\n#include "client/sherwood-replicas.h"\n#include "client/sherwood-tables.h"\n#include "client/sherwood-trace.h"\n#include "client/python/csv.h"\n#include "client/python/native.h"\n#include "proto/operation.h"\n',
+        "sherwood._native", '#include "client/sherwood-cluster.h"\n#include "client/sherwood-replicas.h"\n#include "client/sherwood-tables.h"\n#include "client/sherwood-trace.h"\n#include "client/python/csv.h"\n#include "client/python/jax_ffi.h"\n#include "client/python/native.h"\n#include "proto/operation.h"\n',
         sources=sources, include_dirs=[str(CSRC)], extra_objects=archives, libraries=names,
         # sigprocmask makes the same system call for the calling thread, and its symbol is older: with it
         # the wheel runs with glibc 2.17.

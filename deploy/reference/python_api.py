@@ -7,7 +7,7 @@ import inspect
 from text import ROOT, escaped, head, paragraphs
 
 PACKAGE = ROOT / "client" / "python" / "src" / "sherwood"
-ADAPTERS = ("torch", "torchrec", "dynamicemb", "datajuicer")  # modules that the package itself does not import
+ADAPTERS = ("torch", "jax", "torchrec", "dynamicemb", "datajuicer")  # modules that the package itself does not import
 
 
 def definitions():
@@ -55,8 +55,8 @@ def page(_build):
     for module in ADAPTERS:
         own = {node.name: node for node in ast.parse((PACKAGE / f"{module}.py").read_text(encoding="utf-8")).body
                if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not node.name.startswith("_")}
-        nodes |= own
-        public |= {f"{module}.{name}": name for name in own}
+        nodes |= {f"{module}.{name}": node for name, node in own.items()}  # two modules have a Table
+        public |= {f"{module}.{name}": f"{module}.{name}" for name in own}
     for title, kind in (("Functions", ast.FunctionDef), ("Classes", ast.ClassDef)):
         lines += [f"## {title}", ""]
         for name, own in public.items():
@@ -65,7 +65,7 @@ def page(_build):
                 continue
             lines += [f"### sherwood.{escaped(name)}", ""]
             if kind is ast.FunctionDef:
-                lines += ["```python", signature(node).replace(f"{own}(", f"{name}(", 1), "```", ""]
+                lines += ["```python", signature(node).replace(f"{node.name}(", f"{name}(", 1), "```", ""]
             lines += [*doc(node), ""]
             if kind is not ast.ClassDef:
                 continue

@@ -192,19 +192,23 @@ SUMS = ("the server adds up rows of float32, float64, float16, uint32, uint64 an
         " value_dtype is {}")
 
 
-def combine(layout: Layout, word: str, keys: Any, values: Any, previous: bool) -> Plan:
-    """The plan of add_many, min_many or max_many. In rows, value_dtype is the type of the numbers that are added up."""
+def combining(layout: Layout, word: str) -> int:
+    """The operation of add_many, min_many or max_many. In rows, value_dtype is the type of the numbers that are added up."""
     if not layout.is_integer:
         if word != "add":
             raise Refused(f"{word}_many: this server's values are rows, which only add_many and add_rows combine")
         if not layout.adds:
             raise Refused(f"add_many: {SUMS.format(layout.value_dtype)}")
-        return write(layout, getattr(lib, f"SHERWOOD_ADD_{layout.adds.upper()}"), keys, values, previous)
+        return int(getattr(lib, f"SHERWOOD_ADD_{layout.adds.upper()}"))
     if layout.value_dtype.kind not in "iu":
         raise Refused(f"{word}_many: the server calculates with integers, and this client's value_dtype is"
                       f" {layout.value_dtype}: connect without value_dtype")
-    operation = {"add": lib.SHERWOOD_SUM, "min": lib.SHERWOOD_MIN, "max": lib.SHERWOOD_MAX}[word]
-    return write(layout, operation, keys, values, previous)
+    return int({"add": lib.SHERWOOD_SUM, "min": lib.SHERWOOD_MIN, "max": lib.SHERWOOD_MAX}[word])
+
+
+def combine(layout: Layout, word: str, keys: Any, values: Any, previous: bool) -> Plan:
+    """The plan of add_many, min_many or max_many."""
+    return write(layout, combining(layout, word), keys, values, previous)
 
 
 def bits(layout: Layout, word: str, keys: Any, values: Any, previous: bool) -> Plan:
