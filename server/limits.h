@@ -143,7 +143,7 @@
 /* Bytes of the text replies of one RESP batch. */
 #define SW_RESP_BATCH_TEXT_BYTES_MAX (16 * 1024 * 1024)
 
-/* A loop frees the memory for RESP batches of a table this long after its last connection. */
+/* A loop frees memory for RESP batches that it has not used for this long. */
 #define SW_RESP_IDLE_MS 3000
 
 /* How often deadlines are checked. */

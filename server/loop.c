@@ -17,6 +17,7 @@
 #include "server/limits.h"
 #include "server/observe/log.h"
 #include "server/resp/monitor.h"
+#include "server/resp/resp_memory.h"
 #include "server/resp/rmw.h"
 
 /* --- iterations ------------------------------------------------------------------------------- */
@@ -76,6 +77,7 @@ static void sweep(struct sw_loop *loop)
     }
     sw_net_sweep(&loop->net, expired);
     sw_bulk_pool_sweep(&loop->bulk.pool);
+    sw_resp_memory_sweep(loop->first.resp.memory, now_ms(loop));
     sw_seats_sweep(&loop->seats);
 }
 

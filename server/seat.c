@@ -192,7 +192,6 @@ void sw_seats_sweep(struct sw_list *seats)
     EACH(seats, seat)
     {
         sw_batches_note_growth(&seat->batches);
-        sw_resp_sweep(&seat->resp);
         sw_sweeper_tick(&seat->sweeper);
         if (seat->tidies) {
             sw_table_tidy(seat->batches.table);
@@ -266,6 +265,7 @@ static bool vacate(struct sw_list *seats, struct sw_seat *first,
         const bool is = is_vacant(seat, bulk);
         all &= is;
         if (is && seat != first) {
+            sw_resp_give_back(&seat->resp);
             sw_list_remove(&seat->link);
             sw_list_remove(&seat->batches.active);
         }

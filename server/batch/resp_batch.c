@@ -48,8 +48,8 @@ static size_t lay_out(struct sw_resp_batch *batch, uint8_t *memory,
     return offset;
 }
 
-int sw_resp_batch_init(struct sw_resp_batch *batch, struct sw_batches *batches,
-                       uint32_t operations_max, void (*done)(struct sw_resp_batch *batch))
+void sw_resp_batch_init(struct sw_resp_batch *batch, struct sw_batches *batches,
+                        uint32_t operations_max, void (*done)(struct sw_resp_batch *batch))
 {
     memset(batch, 0, sizeof(*batch));
     batch->batches = batches;
@@ -58,20 +58,12 @@ int sw_resp_batch_init(struct sw_resp_batch *batch, struct sw_batches *batches,
     batch->operations_max = operations_max;
     sw_resp_batch_reset(batch);
     batch->memory_bytes = lay_out(batch, NULL, &batches->shape);
-    batch->memory = sw_io_alloc(batches->table, batch->memory_bytes);
-    if (batch->memory == NULL) {
-        return -1;
-    }
-    lay_out(batch, batch->memory, &batches->shape);
-    return 0;
 }
 
-void sw_resp_batch_fini(struct sw_resp_batch *batch)
+void sw_resp_batch_set_memory(struct sw_resp_batch *batch, void *memory)
 {
-    if (batch->memory != NULL) {
-        sw_io_free(batch->batches->table, batch->memory, batch->memory_bytes);
-    }
-    batch->memory = NULL;
+    assert(batch->operations == 0);
+    lay_out(batch, memory, &batch->batches->shape);
 }
 
 static inline uint32_t add_key(struct sw_resp_batch *batch, enum sw_op op, uint64_t key)

@@ -33,8 +33,8 @@ struct sw_resp_batch {
     bool shows_times;        /* some reply needs the expiry times before the operations */
     bool shows_values;       /* some reply needs earlier values; always true for integers */
 
-    /* The arrays, all in `memory`, with operations_max elements each. */
-    void *memory;
+    /* The arrays, with operations_max elements each, in memory_bytes of I/O memory; NULL: there is
+     * no memory. */
     size_t memory_bytes;
     uint8_t *ops;           /* enum sw_op of each operation */
     void *keys;             /* keys of the table's width */
@@ -50,11 +50,12 @@ struct sw_resp_batch {
     uint8_t *group_refused; /* results: enum sw_admission of each group */
 };
 
-/* Borrows `batches`. Returns 0, or -1 if there is no memory; sw_resp_batch_fini may be called after
- * either. */
-int sw_resp_batch_init(struct sw_resp_batch *batch, struct sw_batches *batches,
-                       uint32_t operations_max, void (*done)(struct sw_resp_batch *batch));
-void sw_resp_batch_fini(struct sw_resp_batch *batch);
+/* Borrows `batches`, and computes memory_bytes. The batch has no memory yet. */
+void sw_resp_batch_init(struct sw_resp_batch *batch, struct sw_batches *batches,
+                        uint32_t operations_max, void (*done)(struct sw_resp_batch *batch));
+/* Places the arrays in I/O memory of memory_bytes, which the caller owns; NULL: takes them away.
+ * The batch is empty. */
+void sw_resp_batch_set_memory(struct sw_resp_batch *batch, void *memory);
 
 static inline bool sw_resp_batch_has_room(const struct sw_resp_batch *batch, uint32_t operations)
 {

@@ -176,6 +176,7 @@ struct sw_config {
     uint32_t monitors_max;                 /* 8 */
     uint32_t login_timeout_ms;             /* 10000; 0: none */
     uint64_t arena_bytes;                  /* I/O memory of a loop, for frames in flight, 256 MiB */
+    uint32_t resp_batches_max;             /* memory of a loop is for this many RESP batches, 8 */
     uint32_t round_ops_max; /* RESP operations in one batch of a loop. 0 here, in frame_ops_max or
                                in resp_arguments_max: sw_config_fit derives a default */
     uint32_t frame_ops_max; /* keys in a bulk frame */

@@ -302,6 +302,11 @@ SW_OPTION(arena_bytes, "arena-bytes", "limits", SW_ANY, SW_SIZE(SW_M, SW_T), "25
 SW_OPTION(round_ops_max, "round-ops-max", "limits", SW_ANY, SW_SIZE(0, 16 * SW_M), "0", "N",
           "Limit the RESP operations in one batch of a loop. 0: 128K, or with large values the "
           "number that fits into 32 MiB.")
+SW_OPTION(
+    resp_batches_max, "resp-batches-max", "limits", SW_ANY, SW_NUMBER(3, 65536), "8", "N",
+    "Limit the RESP batches that a loop fills or runs at a time, for all tables together. The "
+    "server pauses connections of further tables. A batch takes about 80 bytes and twice the "
+    "size of a value for each of round-ops-max operations.")
 SW_OPTION(frame_ops_max, "frame-ops-max", "limits", SW_ANY, SW_SIZE(0, 16 * SW_M), "0", "N",
           "Limit the keys in one bulk frame, at least 64. 0: 1M, or the number that half of "
           "arena-bytes holds with their values and the reply.")

@@ -38,17 +38,18 @@ enum sw_conn_state { SW_CONN_OPEN, SW_CONN_DRAINING, SW_CONN_LINGERING, SW_CONN_
  * connection. server/README.md lists the end of each stall. */
 enum sw_stall {
     SW_STALL_NONE,
-    SW_STALL_BATCH_FULL, /* the loop's RESP batch has no room for the next command */
-    SW_STALL_BARRIER,    /* the next command must wait for the replies to earlier ones */
-    SW_STALL_ARENA,      /* the arena has no memory for the next frame or scan */
-    SW_STALL_IN_FLIGHT,  /* the connection has frames-in-flight-max requests without a reply */
-    SW_STALL_OUTPUT,     /* the connection has more unsent replies than output-bytes-pause */
-    SW_STALL_LOGIN,      /* a password was wrong: the server does not read the next one yet */
-    SW_STALL_LOG,        /* the write-ahead log has no room for the next write */
-    SW_STALL_PAUSED,     /* CLIENT PAUSE holds the next request back */
-    SW_STALL_COPIES,     /* the device copies the inputs of the next record of its ring */
-    SW_STALL_FROZEN,     /* the next command has keys of a slot that is being handed over */
-    SW_STALL_YIELDED     /* the connection has used up its share of time, or of text replies */
+    SW_STALL_BATCH_FULL,  /* the table's RESP batch has no room for the next command */
+    SW_STALL_BARRIER,     /* the next command must wait for the replies to earlier ones */
+    SW_STALL_ARENA,       /* the arena has no memory for the next frame or scan */
+    SW_STALL_IN_FLIGHT,   /* the connection has frames-in-flight-max requests without a reply */
+    SW_STALL_OUTPUT,      /* the connection has more unsent replies than output-bytes-pause */
+    SW_STALL_LOGIN,       /* a password was wrong: the server does not read the next one yet */
+    SW_STALL_LOG,         /* the write-ahead log has no room for the next write */
+    SW_STALL_PAUSED,      /* CLIENT PAUSE holds the next request back */
+    SW_STALL_COPIES,      /* the device copies the inputs of the next record of its ring */
+    SW_STALL_FROZEN,      /* the next command has keys of a slot that is being handed over */
+    SW_STALL_YIELDED,     /* the connection has used up its share of time, or of text replies */
+    SW_STALL_BATCH_MEMORY /* RESP batches of other tables have all the memory for batches */
 };
 
 /* The peer of a connection. */

@@ -78,7 +78,8 @@ static void put_back(struct sw_net *net, struct sw_list *tried_in_vain, bool all
         struct sw_list *last = tried_in_vain->previous;
         const enum sw_stall reason = SW_CONTAINER(last, struct sw_conn, stalled)->stall;
         sw_list_remove(last);
-        if (all_were_tried || reason == SW_STALL_ARENA || reason == SW_STALL_BATCH_FULL) {
+        if (all_were_tried || reason == SW_STALL_ARENA || reason == SW_STALL_BATCH_FULL ||
+            reason == SW_STALL_BATCH_MEMORY) {
             sw_list_push_front(&net->stalled, last);
         } else {
             sw_list_push_front(&others, last);
@@ -211,7 +212,7 @@ void sw_net_drain(struct sw_net *net)
 
 void sw_net_check(const struct sw_net *net)
 {
-    uint64_t open = 0, refused = 0, waiting = 0, yielded = 0;
+    uint64_t open = 0, refused = 0, waiting = 0, yielded = 0, lacking = 0;
     assert(sw_list_check(&net->paused) == net->paused_count);
     assert(sw_list_check(&net->stalled) + net->paused_count == net->stalled_count);
     SW_LIST_EACH(&net->conns, link)
@@ -221,10 +222,12 @@ void sw_net_check(const struct sw_net *net)
         open += !conn->is_refused;
         refused += conn->is_refused;
         waiting += conn->stall == SW_STALL_ARENA;
+        lacking += conn->stall == SW_STALL_BATCH_MEMORY;
         yielded += conn->stall == SW_STALL_YIELDED;
     }
     assert(sw_list_check(&net->conns) == open + refused);
     assert(open == net->connections && refused == net->refused);
     assert(waiting == net->arena_waiters && yielded == net->iteration.waiting);
-    (void)open, (void)refused, (void)waiting, (void)yielded;
+    assert(lacking == net->memory_waiters);
+    (void)open, (void)refused, (void)waiting, (void)yielded, (void)lacking;
 }

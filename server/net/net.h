@@ -68,10 +68,11 @@ struct sw_net {
     uint8_t *read_buffer;   /* SW_READ_BYTES, which all connections share, one read at a time */
 
     struct sw_iteration iteration;
-    unsigned arena_waiters; /* connections that are stalled for arena memory */
-    uint64_t paused_count;  /* length of `paused` */
-    bool retry;             /* a condition that some stalled connection waits for has changed */
-    bool arena_closed;      /* during a retry: an earlier connection still waits for memory */
+    unsigned arena_waiters;  /* connections that are stalled for arena memory */
+    unsigned memory_waiters; /* connections that are stalled for memory of a RESP batch */
+    uint64_t paused_count;   /* length of `paused` */
+    bool retry;              /* a condition that some stalled connection waits for has changed */
+    bool arena_closed;       /* during a retry: an earlier connection still waits for memory */
 
     struct sw_tls_loop tls;
     struct sw_tls_credentials *tls_credentials; /* NULL: nobody connects by TLS. Borrowed */

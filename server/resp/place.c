@@ -20,7 +20,9 @@ int sw_place_open(const struct sw_conn *conn, uint32_t number)
     const struct sw_tables_handle *handle = &conn->net->tables;
     const struct sw_served *served =
         handle->view == NULL ? NULL : sw_tables_at(handle->view, number);
-    return served == NULL ? 0 : sw_resp_open(served->loops[handle->loop].resp);
+    return served == NULL ? 0
+                          : sw_resp_reserve(served->loops[handle->loop].resp,
+                                            sw_resp_of((struct sw_conn *)conn)->resp->filling);
 }
 
 const char *sw_place_refusal(const struct sw_resp_conn *state)

@@ -6,8 +6,6 @@
 
 #include "server/config/table_options.h"
 #include "server/net/conn.h"
-#include "server/observe/log.h"
-#include "server/resp/resp_memory.h"
 #include "server/resp/transaction.h"
 #include "server/resp/watching.h"
 #include "server/tables/tables.h"
@@ -50,12 +48,6 @@ static struct sw_resp *find(const struct sw_resp_conn *state)
 static void move(struct sw_resp_conn *state)
 {
     struct sw_resp *to = find(state);
-    if (to != NULL && sw_resp_open(to) != 0) {
-        sw_log(SW_LOG_WARNING, "a connection was closed: there is no memory for its requests to "
-                               "another table");
-        sw_conn_abort(state->conn);
-        return;
-    }
     if (to != state->resp && !(to == NULL && state->lacks_place)) {
         leave(state, to != NULL ? to : state->resp->first);
     }
@@ -74,7 +66,7 @@ bool sw_place_change(struct sw_resp_conn *state)
         return false;
     }
     move(state);
-    return state->conn->state != SW_CONN_CLOSED;
+    return true;
 }
 
 bool sw_place_vacate(struct sw_net *net, const struct sw_resp *resp)

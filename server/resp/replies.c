@@ -42,26 +42,38 @@ static void on_done(struct sw_resp_batch *batch)
     sw_replies_finish(SW_CONTAINER(batch, struct sw_replies, batch));
 }
 
-int sw_replies_init(struct sw_replies *replies, struct sw_resp *resp)
+void sw_replies_init(struct sw_replies *replies, struct sw_resp *resp)
 {
-    uint32_t most = resp->net->config->round_ops_max;
     memset(replies, 0, sizeof(*replies));
     replies->resp = resp;
-    replies->pending_max = most;
-    sw_text_init(&replies->text, SW_RESP_BATCH_TEXT_BYTES_MAX);
-    replies->pending = calloc(most, sizeof(*replies->pending));
-    if (replies->pending == NULL) {
-        return -1;
-    }
-    return sw_resp_batch_init(&replies->batch, resp->batches, most, on_done);
+    sw_resp_batch_init(&replies->batch, resp->batches, resp->net->config->round_ops_max, on_done);
 }
 
-void sw_replies_fini(struct sw_replies *replies)
+void sw_replies_borrow(struct sw_replies *replies, struct sw_replies_memory *memory)
 {
-    sw_resp_batch_fini(&replies->batch);
-    free(replies->pending);
-    sw_text_fini(&replies->text);
+    assert(replies->memory == NULL && memory->borrower == NULL && replies->pendings == 0);
+    assert(memory->io_bytes >= replies->batch.memory_bytes);
+    memory->borrower = replies;
+    replies->memory = memory;
+    replies->pending = memory->pending;
+    replies->pending_max = replies->batch.operations_max;
+    replies->text = memory->text;
+    sw_resp_batch_set_memory(&replies->batch, memory->io);
+}
+
+void sw_replies_give_back(struct sw_replies *replies)
+{
+    assert(replies->pendings == 0 && replies->text.size == 0);
+    if (replies->memory == NULL) {
+        return;
+    }
+    replies->memory->text = replies->text;
+    replies->memory->borrower = NULL;
+    replies->memory = NULL;
     replies->pending = NULL;
+    replies->pending_max = 0;
+    replies->text = (struct sw_text){0};
+    sw_resp_batch_set_memory(&replies->batch, NULL);
 }
 
 bool sw_replies_has_room(const struct sw_replies *replies, uint32_t operations)
@@ -78,6 +90,7 @@ static struct sw_pending *append(struct sw_replies *replies, struct sw_conn *con
     if (replies->pendings == 0) {
         replies->began_ns = sw_slow_begin(replies->resp);
         sw_batches_activate(replies->resp->batches);
+        replies->memory->is_used = true;
     }
     struct sw_pending *pending = &replies->pending[replies->pendings++];
     memset(pending, 0, sizeof(*pending));

@@ -35,24 +35,38 @@ struct sw_pending {
 };
 #define SW_NO_GROUP UINT32_MAX /* the reply does not depend on the table */
 
-struct sw_replies {
-    struct sw_resp_batch batch;
-    struct sw_resp *resp;       /* borrowed */
-    struct sw_pending *pending; /* the pending replies */
-    uint32_t pending_max;       /* size of `pending` */
-    uint32_t pendings;          /* number of pending replies */
-    uint64_t began_ns;          /* when its first command came, where commands are timed */
-    uint64_t submitted_ns;      /* when the batch was submitted; 0: it has no operations */
-    bool is_aborted;            /* the array of EXEC is null: its elements are not sent */
-    struct sw_text text;        /* the text replies, one behind the other */
+/* Memory of a RESP batch and its replies. A loop has some, and lends them (resp_memory.h). */
+struct sw_replies_memory {
+    struct sw_replies *borrower; /* which has it now; NULL: none */
+    void *io;                    /* I/O memory for the arrays of a batch */
+    size_t io_bytes;
+    struct sw_pending *pending; /* round_ops_max of them */
+    struct sw_text text;        /* while there is no borrower */
+    bool is_used;               /* a batch has begun in it since the last sweep */
+    uint64_t used_ms;           /* the last sweep that found it in use */
 };
 
-/* Borrows `resp`. Returns 0, or -1 if there is no memory; sw_replies_fini may be called after
- * either. */
-int sw_replies_init(struct sw_replies *replies, struct sw_resp *resp);
-void sw_replies_fini(struct sw_replies *replies);
+struct sw_replies {
+    struct sw_resp_batch batch;
+    struct sw_resp *resp;             /* borrowed */
+    struct sw_replies_memory *memory; /* borrowed; NULL: there is none, and no room */
+    struct sw_pending *pending;       /* the pending replies */
+    uint32_t pending_max;             /* size of `pending`; 0: there is no memory */
+    uint32_t pendings;                /* number of pending replies */
+    uint64_t began_ns;                /* when its first command came, where commands are timed */
+    uint64_t submitted_ns;            /* when the batch was submitted; 0: it has no operations */
+    bool is_aborted;                  /* the array of EXEC is null: its elements are not sent */
+    struct sw_text text;              /* the text replies, one behind the other */
+};
 
-/* Is there room for one more command with this many operations? */
+/* Borrows `resp`. There is no memory yet. */
+void sw_replies_init(struct sw_replies *replies, struct sw_resp *resp);
+/* Takes memory that has no borrower, and returns it. Both are called while no reply is pending.
+ * sw_replies_give_back does nothing if there is no memory. */
+void sw_replies_borrow(struct sw_replies *replies, struct sw_replies_memory *memory);
+void sw_replies_give_back(struct sw_replies *replies);
+
+/* Is there memory, and room for one more command with this many operations? */
 bool sw_replies_has_room(const struct sw_replies *replies, uint32_t operations);
 
 /* Makes a group of the operations from index `first` on, and appends the pending reply to them. */

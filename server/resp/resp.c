@@ -94,8 +94,7 @@ static size_t feed_one(struct sw_resp_conn *state, const uint8_t *bytes, size_t 
         consumed = SW_RESP_E_REQUEST_SIZE;
     }
     if (consumed < 0) {
-        if (!sw_replies_has_room(resp->filling, 0)) {
-            sw_conn_stall(conn, SW_STALL_BATCH_FULL);
+        if (!sw_resp_has_room(conn, 0)) {
             return 0;
         }
         bool for_login =
@@ -122,9 +121,8 @@ static size_t feed_commands(struct sw_conn *conn, const uint8_t *bytes, size_t s
     if (!sw_place_is_followed(state)) {
         return 0;
     }
-    if (conn->retried && !sw_replies_has_room(state->resp->filling, state->operations_wanted)) {
-        sw_conn_stall(conn, SW_STALL_BATCH_FULL); /* without parsing the command again */
-        return 0;
+    if (conn->retried && !sw_resp_has_room(conn, state->operations_wanted)) {
+        return 0; /* without parsing the command again */
     }
     state->operations_wanted = 0;
     if (sw_begins_tls(bytes, size)) {
@@ -207,7 +205,9 @@ static bool refuse_resp_conn(struct sw_conn *conn, enum sw_refusal why)
         state->last_error = lines[why];
         return true;
     }
-    if (!sw_replies_has_room(state->resp->filling, 0)) {
+    struct sw_replies *filling = state->resp->filling;
+    if ((filling->memory == NULL && !sw_resp_lend(conn, filling)) ||
+        !sw_replies_has_room(filling, 0)) {
         return false;
     }
     last_error(state, lines[why]);
@@ -286,6 +286,10 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
     resp->owner = *owner;
     resp->random_state = seed;
     resp->filling = &resp->replies[0];
+    sw_replies_init(&resp->replies[0], resp);
+    sw_replies_init(&resp->replies[1], resp);
+    sw_replies_init(&resp->rmw.replies, resp);
+    resp->rmw.replies.batch.flights = &batches->rmw_flights;
     sw_list_init(&resp->waits);
     sw_list_init(&resp->idle_waits);
     sw_list_init(&resp->passes);
@@ -315,7 +319,8 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                                     .unsupported = resp->unsupported,
                                     .engine = shape->engine_name,
                                     .keys = resp->keys};
-    if (first == NULL && sw_resp_open(resp) != 0) {
+    resp->memory = first == NULL ? sw_resp_memory_create(resp) : first->memory;
+    if (resp->memory == NULL) {
         return -1;
     }
     return init_buffers(resp);
@@ -323,8 +328,9 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
 
 void sw_resp_fini(struct sw_resp *resp)
 {
-    sw_resp_close(resp);
+    sw_resp_give_back(resp);
     if (resp->first == resp) {
+        sw_resp_memory_destroy(resp->memory);
         free(resp->scratch);
         free(resp->unquoted);
         free(resp->arguments);
@@ -346,5 +352,6 @@ void sw_resp_check(const struct sw_resp *resp)
     assert(resp->running == NULL || resp->running != resp->filling);
     assert(resp->running == NULL || resp->running->pendings > 0);
     assert(resp->filling->batch.groups <= resp->filling->pendings);
+    sw_resp_memory_check(resp->memory);
     (void)resp;
 }

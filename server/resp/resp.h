@@ -3,8 +3,8 @@
  * resp.h - the Redis protocol: its state of a loop, and of each connection.
  *
  * Bytes are parsed into commands, and commands on keys add operations to a RESP batch. Replies are
- * sent in the order of the commands, when the batch is done. A loop has two batches: one is filled
- * while the other is in flight. Everything belongs to the loop's thread.
+ * sent in the order of the commands, when the batch is done. A table has two batches on a loop: one
+ * is filled while the other is in flight. Everything belongs to the loop's thread.
  */
 #ifndef SHERWOOD_SERVER_RESP_RESP_H
 #define SHERWOOD_SERVER_RESP_RESP_H
@@ -31,6 +31,7 @@ struct sw_ha;
 struct sw_mover;
 struct sw_registry;
 struct sw_repl;
+struct sw_resp_memory;
 struct sw_saver;
 
 /* The functions and shared objects of the server that this protocol uses; see struct sw_loop_owner.
@@ -69,9 +70,8 @@ struct sw_resp {
     struct sw_rmw rmw;          /* the read-modify-write command */
     struct sw_list monitors;    /* of `first` alone: connections that MONITOR shows commands to */
     uint64_t conns;             /* connections whose state refers to this struct */
-    bool has_batches;           /* `replies` and `rmw` have their memory */
-    uint64_t used_ms;           /* when a sweep last found them in use */
-    struct sw_list gated;       /* of `first` alone: connections whose replies wait for the log */
+    struct sw_resp_memory *memory; /* of all batches of the loop; `first` owns it */
+    struct sw_list gated; /* of `first` alone: connections whose replies wait for the log */
 
     struct sw_command_set unsupported; /* commands that the engine does not support */
     struct sw_command_set unable;      /* these, and those that this kind of keys rules out */

@@ -1,59 +1,250 @@
 /* SPDX-License-Identifier: MIT
  *
- * resp_memory.c - allocates and frees the batches of a struct sw_resp.
+ * resp_memory.c - lends memory to RESP batches.
  */
 #include "server/resp/resp_memory.h"
 
-#include "server/limits.h"
-#include "server/net/net.h"
-#include "server/resp/replies.h"
-#include "server/resp/resp.h"
+#include <assert.h>
+#include <stdlib.h>
 
-void sw_resp_close(struct sw_resp *resp)
+#include "server/limits.h"
+#include "server/net/conn.h"
+#include "server/observe/log.h"
+
+/* --- allocating ------------------------------------------------------------------------------- */
+
+static void show_bytes(const struct sw_resp_memory *memory)
 {
-    struct sw_replies *const all[] = {&resp->replies[0], &resp->replies[1], &resp->rmw.replies};
-    for (int i = 0; i < 3; i++) {
-        if (all[i]->resp != NULL) {
-            sw_replies_fini(all[i]);
-            all[i]->resp = NULL;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < memory->count; i++) {
+        bytes += memory->all[i]->io_bytes + memory->pending_max * sizeof(*memory->all[i]->pending);
+    }
+    SW_GAUGE(memory->counters, resp_batch_bytes, bytes);
+}
+
+/* Replaces the I/O memory by another with `bytes`. Returns false, with none left, if there is no
+ * memory. */
+static bool set_io(struct sw_resp_memory *memory, struct sw_replies_memory *one, size_t bytes)
+{
+    if (one->io != NULL) {
+        sw_io_free(memory->table, one->io, one->io_bytes);
+    }
+    one->io = bytes == 0 ? NULL : sw_io_alloc(memory->table, bytes);
+    one->io_bytes = one->io == NULL ? 0 : bytes;
+    return one->io != NULL;
+}
+
+static void free_one(struct sw_resp_memory *memory, struct sw_replies_memory *one)
+{
+    (void)set_io(memory, one, 0);
+    free(one->pending);
+    sw_text_fini(&one->text);
+    free(one);
+}
+
+static struct sw_replies_memory *add(struct sw_resp_memory *memory, size_t bytes)
+{
+    struct sw_replies_memory *one = calloc(1, sizeof(*one));
+    if (one == NULL) {
+        return NULL;
+    }
+    sw_text_init(&one->text, SW_RESP_BATCH_TEXT_BYTES_MAX);
+    one->pending = calloc(memory->pending_max, sizeof(*one->pending));
+    if (one->pending == NULL || !set_io(memory, one, bytes)) {
+        free_one(memory, one);
+        return NULL;
+    }
+    one->is_used = true; /* the next sweep begins to count its time */
+    memory->all[memory->count++] = one;
+    show_bytes(memory);
+    return one;
+}
+
+/* --- finding ---------------------------------------------------------------------------------- */
+
+static bool is_in_use(const struct sw_replies_memory *one)
+{
+    return one->borrower != NULL && one->borrower->pendings > 0;
+}
+
+/* Returns memory with `bytes` that no batch uses, and that `keeps` does not have, or allocates
+ * some. The first one in the array comes first, so that the last ones are freed when fewer batches
+ * run. Returns NULL if all is in use, or with *failed set if memory cannot be allocated. */
+static struct sw_replies_memory *find(struct sw_resp_memory *memory, size_t bytes,
+                                      const struct sw_replies *keeps, bool *failed)
+{
+    struct sw_replies_memory *small = NULL;
+    bool fits = false; /* what is in use fits: then it will do, later */
+    for (uint32_t i = 0; i < memory->count; i++) {
+        struct sw_replies_memory *one = memory->all[i];
+        const bool is_free = !is_in_use(one) && (keeps == NULL || one->borrower != keeps);
+        if (is_free && one->io_bytes >= bytes) {
+            return one;
+        }
+        small = is_free ? one : small;
+        fits |= one->io_bytes >= bytes;
+    }
+    struct sw_replies_memory *added = memory->count < memory->most ? add(memory, bytes) : NULL;
+    if (added != NULL) {
+        return added;
+    }
+    if (small != NULL) {
+        if (small->borrower != NULL) {
+            sw_replies_give_back(small->borrower);
+        }
+        const bool done = set_io(memory, small, bytes);
+        show_bytes(memory);
+        if (done) {
+            return small;
         }
     }
-    resp->has_batches = false;
+    *failed = !fits && (small != NULL || memory->count < memory->most);
+    return NULL;
 }
 
-/* The cache engine lacks the read-modify-write commands. */
-static int init_rmw(struct sw_resp *resp)
+static bool lend(struct sw_resp_memory *memory, struct sw_replies *replies, bool *failed)
 {
-    struct sw_replies *replies = &resp->rmw.replies;
-    if (resp->batches->shape.engine == SW_ENGINE_CACHE) {
-        return 0;
+    struct sw_replies_memory *one = find(memory, replies->batch.memory_bytes, NULL, failed);
+    if (one == NULL) {
+        return false;
     }
-    const int status = sw_replies_init(replies, resp);
-    replies->batch.flights = &resp->batches->rmw_flights;
-    return status;
+    if (one->borrower != NULL) {
+        sw_replies_give_back(one->borrower);
+    }
+    sw_replies_borrow(replies, one);
+    return true;
 }
 
-int sw_resp_open(struct sw_resp *resp)
+/* --- lending ---------------------------------------------------------------------------------- */
+
+static bool lend_to(const struct sw_conn *conn, struct sw_replies *replies, bool *failed)
 {
-    if (resp->has_batches) {
-        return 0;
-    }
-    resp->has_batches = true;
-    resp->used_ms = sw_net_now_ms(resp->net);
-    if (sw_replies_init(&resp->replies[0], resp) != 0 ||
-        sw_replies_init(&resp->replies[1], resp) != 0 || init_rmw(resp) != 0) {
-        sw_resp_close(resp);
-        return -1;
-    }
-    return 0;
+    const bool goes_first = conn->retried || conn->net->memory_waiters == 0;
+    *failed = false;
+    return goes_first && lend(replies->resp->memory, replies, failed);
 }
 
-void sw_resp_sweep(struct sw_resp *resp)
+bool sw_resp_lend(const struct sw_conn *conn, struct sw_replies *replies)
 {
-    const uint64_t now_ms = sw_net_now_ms(resp->net);
-    if (resp->conns > 0 || resp == resp->first || sw_resp_is_busy(resp) || resp->rmw.conn != NULL) {
-        resp->used_ms = now_ms;
-    } else if (resp->has_batches && now_ms - resp->used_ms >= SW_RESP_IDLE_MS) {
-        sw_resp_close(resp);
+    bool failed;
+    return lend_to(conn, replies, &failed);
+}
+
+bool sw_resp_has_memory(struct sw_conn *conn, struct sw_replies *replies)
+{
+    bool failed;
+    if (replies->memory != NULL || lend_to(conn, replies, &failed)) {
+        return true;
+    }
+    if (failed) {
+        sw_log_limited(SW_LOG_NO_MEMORY, SW_LOG_ERROR,
+                       "no memory for a RESP batch: a connection was closed; lower round-ops-max "
+                       "or resp-batches-max");
+        sw_conn_abort(conn);
+        return false;
+    }
+    SW_COUNT(conn->net->counters, resp_batches_pauses, !conn->retried);
+    sw_conn_stall(conn, SW_STALL_BATCH_MEMORY);
+    return false;
+}
+
+bool sw_resp_find_room(struct sw_conn *conn, uint32_t operations)
+{
+    struct sw_replies *filling = sw_resp_of(conn)->resp->filling;
+    if (!sw_resp_has_memory(conn, filling)) {
+        return false;
+    }
+    if (sw_replies_has_room(filling, operations)) {
+        return true;
+    }
+    SW_COUNT(conn->net->counters, round_pauses, !conn->retried);
+    sw_conn_stall(conn, SW_STALL_BATCH_FULL);
+    return false;
+}
+
+int sw_resp_reserve(struct sw_resp *resp, const struct sw_replies *keeps)
+{
+    bool failed = false;
+    (void)find(resp->memory, resp->filling->batch.memory_bytes, keeps, &failed);
+    return failed ? -1 : 0;
+}
+
+void sw_resp_give_back(struct sw_resp *resp)
+{
+    sw_replies_give_back(&resp->replies[0]);
+    sw_replies_give_back(&resp->replies[1]);
+    sw_replies_give_back(&resp->rmw.replies);
+}
+
+/* --- the memory of a loop --------------------------------------------------------------------- */
+
+struct sw_resp_memory *sw_resp_memory_create(struct sw_resp *first)
+{
+    struct sw_replies *const lent[] = {&first->replies[0], &first->replies[1], &first->rmw.replies};
+    /* a cache has no read-modify-write commands */
+    const uint32_t count = first->batches->shape.engine == SW_ENGINE_CACHE ? 2 : 3;
+    struct sw_resp_memory *memory = calloc(1, sizeof(*memory));
+    if (memory == NULL) {
+        return NULL;
+    }
+    memory->table = first->batches->table;
+    memory->counters = first->net->counters;
+    memory->pending_max = first->net->config->round_ops_max;
+    memory->most = first->net->config->resp_batches_max;
+    memory->all = calloc(memory->most, sizeof(struct sw_replies_memory *));
+    for (; memory->all != NULL && memory->kept < count; memory->kept++) {
+        struct sw_replies_memory *one = add(memory, lent[memory->kept]->batch.memory_bytes);
+        if (one == NULL) {
+            sw_resp_give_back(first);
+            sw_resp_memory_destroy(memory);
+            return NULL;
+        }
+        sw_replies_borrow(lent[memory->kept], one);
+    }
+    if (memory->all == NULL) {
+        free(memory);
+        return NULL;
+    }
+    return memory;
+}
+
+void sw_resp_memory_destroy(struct sw_resp_memory *memory)
+{
+    for (uint32_t i = 0; memory != NULL && i < memory->count; i++) {
+        assert(memory->all[i]->borrower == NULL);
+        free_one(memory, memory->all[i]);
+    }
+    if (memory != NULL) {
+        free(memory->all);
+    }
+    free(memory);
+}
+
+void sw_resp_memory_sweep(struct sw_resp_memory *memory, uint64_t now_ms)
+{
+    for (uint32_t i = memory->count; i-- > memory->kept;) {
+        struct sw_replies_memory *one = memory->all[i];
+        if (one->is_used || is_in_use(one)) {
+            one->is_used = false;
+            one->used_ms = now_ms;
+        } else if (now_ms - one->used_ms >= SW_RESP_IDLE_MS) {
+            if (one->borrower != NULL) {
+                sw_replies_give_back(one->borrower);
+            }
+            free_one(memory, one);
+            memory->all[i] = memory->all[--memory->count];
+            show_bytes(memory);
+        }
+    }
+}
+
+void sw_resp_memory_check(const struct sw_resp_memory *memory)
+{
+    assert(memory->kept <= memory->count && memory->count <= memory->most);
+    for (uint32_t i = 0; i < memory->count; i++) {
+        const struct sw_replies_memory *one = memory->all[i];
+        assert(one->borrower == NULL || (one->borrower->memory == one &&
+                                         one->io_bytes >= one->borrower->batch.memory_bytes));
+        (void)one;
     }
 }

@@ -1,23 +1,67 @@
 /* SPDX-License-Identifier: MIT
  *
- * resp_memory.h - the memory of the RESP batches of a table on one loop: three batches, with about
- * 150 bytes for each of round_ops_max operations. A table has it while connections use it.
+ * resp_memory.h - the memory of a loop's RESP batches, which it lends to its tables.
+ *
+ * A batch borrows memory when its first command comes, and has it until the batch is done. Then
+ * another table may borrow it, but until one does, the batch keeps it: a loop whose commands use
+ * one table lends once. There is memory for at most resp-batches-max batches. While all of it is in
+ * use, connections of other tables wait, and the one that has waited longest goes first. A borrower
+ * waits for no more memory, so the memory comes back.
+ *
+ * Memory of a batch has about 80 bytes and twice the size of a value for each of round-ops-max
+ * operations. The largest table on which commands have run decides.
  *
  * Threads: the loop's.
  */
 #ifndef SHERWOOD_SERVER_RESP_RESP_MEMORY_H
 #define SHERWOOD_SERVER_RESP_RESP_MEMORY_H
 
-struct sw_resp;
+#include <stdbool.h>
 
+#include "server/resp/resp.h"
+
+struct sw_resp_memory {
+    struct sw_table *table; /* the loop's first, which allocates I/O memory for all; borrowed */
+    struct sw_loop_counters *counters;
+    uint32_t pending_max; /* pending replies of a batch */
+    uint32_t most;        /* resp-batches-max */
+    uint32_t count;
+    uint32_t kept; /* never freed: those of the first table's batches */
+    struct sw_replies_memory **all;
+};
+
+/* Creates the memory of a loop, and lends it to the batches of its first table. Returns NULL if
+ * there is no memory. */
+struct sw_resp_memory *sw_resp_memory_create(struct sw_resp *first);
+/* Frees the memory, which nothing borrows. NULL: does nothing. */
+void sw_resp_memory_destroy(struct sw_resp_memory *memory);
+
+/* Lends memory to the replies, which have none. Returns false if all is in use, or is promised to
+ * connections that have waited for it longer than this one, or if it cannot be allocated. */
+bool sw_resp_lend(const struct sw_conn *conn, struct sw_replies *replies);
+/* Have the replies memory now? If not, the connection has stalled, or was closed because memory
+ * cannot be allocated. */
+bool sw_resp_has_memory(struct sw_conn *conn, struct sw_replies *replies);
+/* The same, and has the batch that the connection's table fills room for these operations? */
+bool sw_resp_find_room(struct sw_conn *conn, uint32_t operations);
+static inline bool sw_resp_has_room(struct sw_conn *conn, uint32_t operations)
+{
+    return sw_replies_has_room(sw_resp_of(conn)->resp->filling, operations) ||
+           sw_resp_find_room(conn, operations);
+}
+
+/* Allocates memory in which commands on the table of `resp` fit, unless there is some. Takes no
+ * memory from `keeps`. Returns 0, or -1 if there is no memory. */
+int sw_resp_reserve(struct sw_resp *resp, const struct sw_replies *keeps);
 #define SW_NO_PLACE_MEMORY "OOM there is no memory for commands on this table: try again later"
 
-/* Allocates the memory, unless it is there. The first seat keeps its memory. Call it before a
- * connection or a command of another table uses the struct. Returns 0, or -1. */
-int sw_resp_open(struct sw_resp *resp);
-/* Frees it. No batch is in flight or has operations. */
-void sw_resp_close(struct sw_resp *resp);
-/* Frees it when no connection has used the table for SW_RESP_IDLE_MS. Call it every SW_SWEEP_MS. */
-void sw_resp_sweep(struct sw_resp *resp);
+/* Takes the memory of a table's batches back. They are empty. */
+void sw_resp_give_back(struct sw_resp *resp);
+
+/* Frees what no batch has used for SW_RESP_IDLE_MS. Call it every SW_SWEEP_MS. */
+void sw_resp_memory_sweep(struct sw_resp_memory *memory, uint64_t now_ms);
+
+/* Asserts the invariants that hold between two events. */
+void sw_resp_memory_check(const struct sw_resp_memory *memory);
 
 #endif

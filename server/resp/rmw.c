@@ -429,9 +429,8 @@ bool sw_rmw_run(struct sw_conn *conn, const struct sw_command *command,
         sw_conn_stall(conn, SW_STALL_BATCH_FULL); /* as sw_rmw_is_free_for */
         return false;
     }
-    if (sw_resp_open(written) != 0) {
-        sw_resp_error(conn, command, SW_NO_PLACE_MEMORY);
-        return true;
+    if (!sw_resp_has_memory(conn, &written->rmw.replies)) { /* may take that of an empty batch */
+        return false;
     }
     add_looks(conn, command, arguments, written);
     written->rmw.replaces = sw_rmw_copy_replaces(arguments);

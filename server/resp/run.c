@@ -11,6 +11,7 @@
 #include "server/resp/iteration_share.h"
 #include "server/resp/monitor.h"
 #include "server/resp/permit.h"
+#include "server/resp/resp_memory.h"
 #include "server/resp/slow.h"
 #include "server/resp/transaction.h"
 #include "server/resp/wrong_port.h"
@@ -196,9 +197,7 @@ bool sw_resp_run(struct sw_resp_conn *state, const struct sw_command *command,
                  const struct sw_resp_command *arguments)
 {
     struct sw_conn *conn = state->conn;
-    if (!sw_replies_has_room(state->resp->filling, 0)) {
-        SW_COUNT(conn->net->counters, round_pauses, !conn->retried);
-        sw_conn_stall(conn, SW_STALL_BATCH_FULL);
+    if (!sw_resp_has_room(conn, 0)) {
         return false;
     }
     if (command == NULL && sw_begins_http(&arguments->arguments[0])) {

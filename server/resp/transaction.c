@@ -17,6 +17,7 @@
 #include "server/resp/permit.h"
 #include "server/resp/place.h"
 #include "server/resp/resp.h"
+#include "server/resp/resp_memory.h"
 #include "server/resp/watching.h"
 
 /* Size of the longest reply to a command of kind SESSION, without the arguments that it repeats. */
@@ -399,6 +400,9 @@ static bool run_exec(struct sw_resp_conn *state, const struct sw_command *comman
         return true;
     }
     if (watches) {
+        if (!sw_resp_has_memory(conn, &state->resp->rmw.replies)) {
+            return false;
+        }
         replay_alone(state, command);
         return true;
     }

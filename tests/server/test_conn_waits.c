@@ -152,11 +152,12 @@ NET_TEST(conn_waits, behind_one_that_still_lacks_memory_nobody_gets_any)
 
 NET_TEST(conn_waits, closing_a_stalled_one_leaves_no_trace)
 {
-    for (int reason = SW_STALL_BATCH_FULL; reason <= SW_STALL_YIELDED; reason++) {
+    for (int reason = SW_STALL_BATCH_FULL; reason <= SW_STALL_BATCH_MEMORY; reason++) {
         struct fake *peer = open_stalled(toy, (enum sw_stall)reason);
         sw_conn_abort(peer->conn);
         cr_assert_eq(toy->net.stalled_count, 0);
         cr_assert_eq(toy->net.arena_waiters, 0);
+        cr_assert_eq(toy->net.memory_waiters, 0);
         fake_fini(peer);
     }
 }

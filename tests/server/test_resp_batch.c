@@ -162,6 +162,7 @@ static void tear_down_fleet(void)
 {
     for (int i = 0; i < LOOPS; i++) {
         cr_assert_eq(fleet->loops[i]->first.batches.resp_flights.count, 0);
+        sw_resp_batch_reset(batch_of(i));
         close_loop(fleet->loops[i]);
     }
     sw_table_destroy(fleet->table);
