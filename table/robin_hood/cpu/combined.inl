@@ -40,11 +40,6 @@ void RH(partition_part)(const struct sw_cpu *cpu, struct sw_cpu_part *part)
     part->keys = m;
 }
 
-/* What a thread counts of a part. */
-struct RH(tally) {
-    uint64_t probes, inserted, updated;
-};
-
 /* Returns the index of the first record of a unit in part k. */
 static uint32_t RH(unit_first)(const struct sw_cpu_combined *launch, uint32_t k, uint32_t unit)
 {
@@ -64,39 +59,41 @@ static struct RH(run) RH(run_of)(const struct sw_cpu_combined *launch, uint32_t 
     return run;
 }
 
-/* Updates a unit: the operations of all parts, in the order of the parts. */
+/* Updates a unit: the operations of all parts, in the order of the parts. Adds what they did to
+ * counters[part]. */
 static void RH(update_unit)(const struct sw_cpu_combined *launch, uint32_t unit,
-                            struct RH(tally) * tally)
+                            struct sw_counters *counters)
 {
     struct RH(job) *job = launch->job;
     struct RH(partition) *partition = &job->partitions[unit];
-    struct RH(gather) gather;
+    struct RH(work) works[SW_CPU_PARTS_MAX];
+    struct RH(updates) updates;
     uint64_t inserted = 0;
-    RH(gather_init)(&gather, job, partition);
+    RH(updates_init)(&updates, job, partition);
     for (uint32_t k = 0; k < launch->count; k++) {
         const struct sw_batch *batch = launch->parts[k]->batch;
-        const struct RH(work) work = {.op = batch->op,
-                                      .expected = batch->expected,
-                                      .previous = RH(values_of)(batch->previous)};
         const struct RH(run) run = RH(run_of)(launch, k, unit);
-        struct sw_counters counters = {0};
+        works[k] = (struct RH(work)){.op = batch->op,
+                                     .expected = batch->expected,
+                                     .previous = RH(values_of)(batch->previous)};
         if (k == 0) {
             RH(begin_run)(job, &run);
         }
-        RH(update_run)(job, &work, &run, &gather, &counters);
-        tally[k].probes += counters.by_class[sw_op_class_of(batch->op)].probes;
-        tally[k].inserted += counters.inserted;
-        tally[k].updated += counters.updated;
-        inserted += counters.inserted;
+        inserted -= counters[k].inserted;
+        RH(update_run)(&updates, &works[k], &run, &counters[k]);
     }
-    partition->gathered = gather.count;
+    RH(updates_end)(&updates);
+    for (uint32_t k = 0; k < launch->count; k++) {
+        inserted += counters[k].inserted;
+    }
+    partition->gathered = updates.gather.count;
     partition->counters.inserted = inserted;
 }
 
 void RH(help_launch)(struct sw_cpu *cpu)
 {
     struct sw_cpu_combined *launch = &cpu->combined;
-    struct RH(tally) tally[SW_CPU_PARTS_MAX] = {{0}};
+    struct sw_counters counters[SW_CPU_PARTS_MAX] = {0};
     uint32_t taken = 0;
     for (;; taken++) {
         const uint32_t at = (uint32_t)__atomic_fetch_add(&launch->next, 1, __ATOMIC_ACQUIRE);
@@ -106,7 +103,7 @@ void RH(help_launch)(struct sw_cpu *cpu)
         const uint32_t unit = at + launch->units - SW_CPU_PARTITIONS;
         struct RH(partition) *partition = &((struct RH(job) *)launch->job)->partitions[unit];
         if (!launch->inserts) {
-            RH(update_unit)(launch, unit, tally);
+            RH(update_unit)(launch, unit, counters);
         } else if (partition->gathered > 0) {
             RH(insert_partition)(launch->job, partition);
         }
@@ -115,9 +112,12 @@ void RH(help_launch)(struct sw_cpu *cpu)
         return;
     }
     for (uint32_t k = 0; k < launch->count && !launch->inserts; k++) {
-        __atomic_fetch_add(&launch->parts[k]->probes, tally[k].probes, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&launch->parts[k]->inserted, tally[k].inserted, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&launch->parts[k]->updated, tally[k].updated, __ATOMIC_RELAXED);
+        struct sw_cpu_part *part = launch->parts[k];
+        const struct sw_counters *mine = &counters[k];
+        __atomic_fetch_add(&part->probes, mine->by_class[sw_op_class_of(part->batch->op)].probes,
+                           __ATOMIC_RELAXED);
+        __atomic_fetch_add(&part->inserted, mine->inserted, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&part->updated, mine->updated, __ATOMIC_RELAXED);
     }
     __atomic_fetch_add(&launch->done, taken, __ATOMIC_RELEASE);
 }

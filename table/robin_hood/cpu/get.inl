@@ -9,7 +9,6 @@
  * pass, which follows when the first pass of the next block is done. Neither pass branches on what
  * the home bucket holds.
  */
-#include "table/robin_hood/cpu/search.inl"
 
 /* The keys of a block, between its two passes. */
 struct RH(block) {
@@ -96,35 +95,15 @@ static inline void RH(look_home_block)(struct RH(lookups) * lookups, struct RH(b
     lookups->probes += count - block->later_count;
 }
 
-/* Finds a key that is not in its home bucket, unless it is the key of the side cell. */
-static inline bool RH(look_next)(struct RH(lookups) * lookups, RH_WORD m, RH_WORD *value)
-{
-    const struct RH(view) *main = &lookups->table->main;
-    const uint64_t home = RH(home)(main, m);
-    if (home + 1 < RH(reach)(main, home) && m != RH_EMPTY) {
-        const struct RH(slot) *bucket = RH(bucket)(main, home + 1);
-        const struct RH(match) match = RH(search)(bucket, m);
-        if (match.same != 0 || (match.larger != 0 && !lookups->stash)) {
-            const RH_WORD held = RH(slot_value)(RH(slot_load)(bucket + sw_first_slot(match.same)));
-            *value = held & (0 - (RH_WORD)(match.same != 0));
-            lookups->probes += 2;
-            return match.same != 0;
-        }
-    }
-    const struct RH(place) place = RH(locate)(lookups->table, m, &lookups->probes);
-    *value = place.value;
-    return place.found;
-}
-
 /* The second pass over a block. Returns the number of keys found. */
 static inline uint64_t RH(look_later)(struct RH(lookups) * lookups, const struct RH(block) * block)
 {
     uint64_t word = block->word;
     for (uint32_t k = 0; k < block->later_count; k++) {
-        RH_WORD value = 0;
-        const bool found = RH(look_next)(lookups, block->later[k], &value);
-        RH(put_previous)(lookups, block->later_at[k], value);
-        word |= (uint64_t)found << (block->later_at[k] % SW_CPU_BLOCK);
+        const struct RH(place) place =
+            RH(locate_next)(lookups->table, block->later[k], lookups->stash, &lookups->probes);
+        RH(put_previous)(lookups, block->later_at[k], place.value);
+        word |= (uint64_t)place.found << (block->later_at[k] % SW_CPU_BLOCK);
     }
     if (lookups->found != NULL) {
         lookups->found[block->begin / SW_CPU_BLOCK] = word;

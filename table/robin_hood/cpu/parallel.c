@@ -9,6 +9,7 @@
 #include "table/robin_hood/cpu/combined.h"
 #include "table/robin_hood/cpu/get.h"
 #include "table/robin_hood/cpu/room.h"
+#include "table/robin_hood/cpu/search.h"
 
 #define RH_FIELD SW_WIDTH_SUFFIX
 #define SW_WIDTH_BODY "table/robin_hood/cpu/parallel.inl"

@@ -187,11 +187,12 @@ static void RH(update_partition)(const struct RH(job) * job, struct RH(partition
 {
     const struct RH(run) run = {job->records + partition->first, partition->count, NULL, 0};
     struct sw_counters counters = {0};
-    struct RH(gather) gather;
-    RH(gather_init)(&gather, job, partition);
+    struct RH(updates) updates;
+    RH(updates_init)(&updates, job, partition);
     RH(begin_run)(job, &run);
-    RH(update_run)(job, job->work, &run, &gather, &counters);
-    partition->gathered = gather.count;
+    RH(update_run)(&updates, job->work, &run, &counters);
+    RH(updates_end)(&updates);
+    partition->gathered = updates.gather.count;
     partition->left_over = 0;
     partition->counters = counters;
 }

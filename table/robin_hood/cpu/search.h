@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * search.h - what search.inl needs once for all formats of slots.
+ * search.h - searches of one bucket without a branch, for look-ups and updates.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CPU_SEARCH_H
 #define SHERWOOD_TABLE_ROBIN_HOOD_CPU_SEARCH_H
@@ -16,5 +16,8 @@ static inline uint32_t sw_first_slot(uint32_t slots)
 {
     return (uint32_t)__builtin_ctz(slots | 1U << SW_BUCKET_SLOTS) % SW_BUCKET_SLOTS;
 }
+
+#define SW_WIDTH_BODY "table/robin_hood/cpu/search.inl"
+#include "table/each_format.inl"
 
 #endif

@@ -114,72 +114,140 @@ static const struct RH(record) * RH(record_ahead)(const struct RH(run) * run, ui
                                                : NULL;
 }
 
-/* Updates a record, whose place is known. */
-static void RH(update_at)(const struct RH(job) * job, const struct RH(work) * work,
-                          const struct RH(place) * place, struct RH(record) * record,
-                          struct RH(gather) * gather, struct sw_counters *counters)
+/* Records of one block, sorted by what their home buckets tell. */
+struct RH(sorted) {
+    const struct RH(work) * work;
+    struct sw_counters *counters;
+    struct RH(record) * present[SW_CPU_BLOCK]; /* the home bucket has the key, in the slot: */
+    struct RH(slot) * slots[SW_CPU_BLOCK];
+    struct RH(record) * absent[SW_CPU_BLOCK]; /* the home bucket proves that the key is absent */
+    struct RH(record) * later[SW_CPU_BLOCK];  /* the key may be in a later bucket */
+    uint32_t present_count, absent_count, later_count;
+};
+
+/* The updates of a thread: some runs, one after the other. */
+struct RH(updates) {
+    const struct RH(job) * job;
+    struct RH(gather) gather;
+    struct RH(sorted) blocks[2]; /* this block; and the one before, whose second pass is to come */
+    uint32_t turn;
+    bool stash; /* the stash holds entries */
+};
+
+static void RH(updates_init)(struct RH(updates) * updates, const struct RH(job) * job,
+                             const struct RH(partition) * partition)
 {
+    updates->job = job;
+    updates->turn = 0;
+    updates->blocks[0].later_count = 0;
+    updates->blocks[1].later_count = 0;
+    updates->stash = job->table->state->stash_occupied != 0;
+    RH(gather_init)(&updates->gather, job, partition);
+}
+
+/* Updates a record, whose place is known. */
+static void RH(update_at)(struct RH(updates) * updates, const struct RH(sorted) * sorted,
+                          const struct RH(place) * place, struct RH(record) * record,
+                          uint64_t probes)
+{
+    struct sw_counters *counters = sorted->counters;
     struct sw_op_counters *count = &counters->by_class[sw_op_class_of(record->op)];
     if (place->found || record->m == RH_EMPTY) {
-        RH(update_present)(job->table, work, place, record, counters);
+        RH(update_present)(updates->job->table, sorted->work, place, record, counters);
     } else {
-        RH(update_absent)(work, gather, record, counters);
+        RH(update_absent)(sorted->work, &updates->gather, record, counters);
     }
     count->operations++;
+    count->probes += probes;
     count->hits += record->found;
     count->misses += !record->found;
 }
 
-/* Updates a record if its home bucket has the key or proves that it is absent. Otherwise prefetches
- * the next bucket, and returns false. */
-static bool RH(update_home)(const struct RH(job) * job, const struct RH(work) * work,
-                            struct RH(record) * record, struct RH(gather) * gather,
-                            struct sw_counters *counters)
+/* Sorts the records [begin, end) of a run, without a branch on what their home buckets hold.
+ * Prefetches the buckets of later records, and the second buckets of these. */
+static void RH(sort_homes)(const struct RH(updates) * updates, struct RH(sorted) * sorted,
+                           const struct RH(run) * run, uint32_t begin, uint32_t end)
 {
-    const struct RH(table) *table = job->table;
-    struct RH(slot) *bucket = RH(bucket)(&table->main, RH(home)(&table->main, record->m));
-    struct RH(slot) held[SW_BUCKET_SLOTS];
-    struct RH(place) place = {.slot = bucket};
-    RH(bucket_read)(bucket, held);
-    const int at = record->m == RH_EMPTY ? SW_PROBE_NEXT : RH(probe)(held, record->m, &place.value);
-    if (at == SW_PROBE_NEXT || (at == SW_PROBE_ABSENT && table->state->stash_occupied != 0)) {
-        __builtin_prefetch(bucket + SW_BUCKET_SLOTS, 0, 3);
-        return false;
+    const struct RH(table) *table = updates->job->table;
+    const struct RH(view) main = table->main;
+    const uint32_t proof = updates->stash ? 0 : ~0U; /* whether a larger slot proves absence */
+    uint32_t present = 0, absent = 0, later = 0;
+    for (uint32_t r = begin; r < end; r++) {
+        struct RH(record) *record = &run->records[r];
+        const struct RH(record) *ahead = RH(record_ahead)(run, r + SW_CPU_AHEAD);
+        struct RH(slot) *bucket = RH(bucket)(&main, RH(home)(&main, record->m));
+        if (ahead != NULL) {
+            RH(prefetch)(table, ahead->m);
+        }
+        const struct RH(match) match = RH(search)(bucket, record->m);
+        const uint32_t same = record->m == RH_EMPTY ? 0 : match.same;
+        const uint32_t larger = match.larger & proof;
+        sorted->present[present] = record;
+        sorted->slots[present] = bucket + sw_first_slot(same);
+        sorted->absent[absent] = record;
+        sorted->later[later] = record;
+        present += same != 0;
+        absent += (same == 0) & (larger != 0);
+        later += (same | larger) == 0;
+        __builtin_prefetch(bucket + ((same | larger) == 0) * SW_BUCKET_SLOTS, 0, 3);
     }
-    place.slot += at > 0 ? at : 0;
-    place.found = at >= 0;
-    counters->by_class[sw_op_class_of(record->op)].probes++;
-    RH(update_at)(job, work, &place, record, gather, counters);
-    return true;
+    sorted->present_count = present;
+    sorted->absent_count = absent;
+    sorted->later_count = later;
+}
+
+/* Updates the records of a block whose home buckets decide. */
+static void RH(update_homes)(struct RH(updates) * updates, const struct RH(sorted) * sorted)
+{
+    for (uint32_t k = 0; k < sorted->present_count; k++) {
+        struct RH(slot) *slot = sorted->slots[k];
+        const struct RH(place)
+            place = {.slot = slot, .found = true, .value = RH(slot_value)(RH(slot_load)(slot))};
+        RH(update_at)(updates, sorted, &place, sorted->present[k], 1);
+    }
+    for (uint32_t k = 0; k < sorted->absent_count; k++) {
+        const struct RH(place) place = {.slot = NULL};
+        RH(update_at)(updates, sorted, &place, sorted->absent[k], 1);
+    }
+}
+
+/* The second pass over a block: updates the other records. */
+static void RH(update_later)(struct RH(updates) * updates, struct RH(sorted) * sorted)
+{
+    for (uint32_t k = 0; k < sorted->later_count; k++) {
+        struct RH(record) *record = sorted->later[k];
+        uint64_t probes = 0;
+        const struct RH(place) place =
+            RH(locate_next)(updates->job->table, record->m, updates->stash, &probes);
+        RH(update_at)(updates, sorted, &place, record, probes);
+    }
+    sorted->later_count = 0;
 }
 
 /* Updates the records of a run, a block at a time. The first SW_CPU_AHEAD home buckets are
  * prefetched. As in get.inl, a second pass updates the records whose keys may lie behind their home
- * buckets. No entry moves meanwhile (rule 6). So all operations of a block on a key are in the same
- * pass, in their order. */
-static void RH(update_run)(const struct RH(job) * job, const struct RH(work) * work,
-                           const struct RH(run) * run, struct RH(gather) * gather,
-                           struct sw_counters *counters)
+ * buckets, after the first pass over the next block, which may be of the next run. No entry moves
+ * meanwhile (rule 6), and the stash does not change. So all operations on a key are in the same
+ * pass and in the same list of their blocks, in their order. */
+static void RH(update_run)(struct RH(updates) * updates, const struct RH(work) * work,
+                           const struct RH(run) * run, struct sw_counters *counters)
 {
-    struct RH(record) * later[SW_CPU_BLOCK];
     for (uint32_t begin = 0; begin < run->count; begin += SW_CPU_BLOCK) {
         const uint32_t end = run->count - begin < SW_CPU_BLOCK ? run->count : begin + SW_CPU_BLOCK;
-        uint32_t count = 0;
-        for (uint32_t r = begin; r < end; r++) {
-            const struct RH(record) *ahead = RH(record_ahead)(run, r + SW_CPU_AHEAD);
-            if (ahead != NULL) {
-                RH(prefetch)(job->table, ahead->m);
-            }
-            if (!RH(update_home)(job, work, &run->records[r], gather, counters)) {
-                later[count++] = &run->records[r];
-            }
-        }
-        for (uint32_t k = 0; k < count; k++) {
-            uint64_t *probes = &counters->by_class[sw_op_class_of(later[k]->op)].probes;
-            const struct RH(place) place = RH(locate)(job->table, later[k]->m, probes);
-            RH(update_at)(job, work, &place, later[k], gather, counters);
-        }
+        struct RH(sorted) *sorted = &updates->blocks[updates->turn];
+        updates->turn ^= 1;
+        sorted->work = work;
+        sorted->counters = counters;
+        RH(sort_homes)(updates, sorted, run, begin, end);
+        RH(update_homes)(updates, sorted);
+        RH(update_later)(updates, &updates->blocks[updates->turn]);
     }
+}
+
+/* Ends the updates: the second pass over the last block. */
+static void RH(updates_end)(struct RH(updates) * updates)
+{
+    RH(update_later)(updates, &updates->blocks[updates->turn ^ 1]);
 }
 
 /* Prefetches the home buckets of the first records of a run. */
