@@ -2,7 +2,8 @@
 #
 # plot.gp - rates of every operation, a line a library, readable on any background.
 # Run it in the folder that holds summary.csv; it needs gnuplot and awk:
-#   gnuplot .../plot.gp      writes table_64.svg and table_128.svg, one for each width of slots
+#   gnuplot .../plot.gp      writes table_64.svg and table_128.svg, one for each width of slots; and
+#                            sets_64.svg and sets_128.svg, key sets beside pairs, if the run measured them
 set datafile separator ","
 set terminal svg size 1400,1250 font "sans-serif,13"
 grey = "#808080"
@@ -21,13 +22,14 @@ operation(panel) = substr(panel, 1, strstrt(panel, ":") - 1)
 batch(panel) = substr(panel, strstrt(panel, ":") + 1, strlen(panel))
 rates(bits, panel) = sprintf("$3 == \"%s\" && $4 == %s && (\"%s\" == \"\" || $6 == \"%s\") && $7 == \"gops\" && $8 != \"\"", operation(panel), bits, batch(panel), batch(panel))
 libraries(bits) = system("awk -F, '$4 == " . bits . " && $2 != \"memory\" && $7 == \"gops\" && $8 != \"\" && !seen[$2]++ { print $2 }' summary.csv")
+all_rates(bits, panels) = sum [i = 1:words(panels)] count(bits, word(panels, i))
 count(bits, panel) = 0 + system("awk -F, '" . rates(bits, panel) . "' summary.csv | wc -l")
 of(library, bits, panel) = "< awk -F, '" . rates(bits, panel) . " && $2 == \"" . library . "\"' summary.csv"
 
 do for [bits in "64 128"] {
     # Every library has one color in all panels.
     names = libraries(bits)
-    if (words(names) > 0) {
+    if (all_rates(bits, panels) > 0) {
         set output sprintf("table_%s.svg", bits)
         set multiplot layout 3, 3 title sprintf("The table alone, keys in GPU memory, %s-bit slots: G operations / s", bits) textcolor rgb grey
         do for [panel in panels] {
@@ -40,6 +42,22 @@ do for [bits in "64 128"] {
             } else {
                 set multiplot next
             }
+        }
+        unset multiplot
+        unset output
+    }
+}
+
+sets = "get:1048576 insert:1048576 delete:1048576 get:16777216 insert:16777216 delete:16777216"
+do for [bits in "64 128"] {
+    if (count(bits, "set_get:") > 0) {
+        set output sprintf("sets_%s.svg", bits)
+        set multiplot layout 2, 3 title sprintf("Key sets beside pairs, %s-bit slots of pairs: G operations / s", bits) textcolor rgb grey
+        unset logscale x; set format x "%g"
+        set xlabel "F: keys offered / slots" textcolor rgb grey
+        do for [panel in sets] {
+            set title operation(panel) . " of " . batch(panel) . " keys"
+            plot for [i = 1:2] of("sherwood", bits, word("set_ pair_", i) . panel) using 5:8 with linespoints linewidth 3 pointtype 7 pointsize 0.5 linecolor rgb color(i) title word("sets pairs", i)
         }
         unset multiplot
         unset output
