@@ -97,15 +97,40 @@ def operators():
 
 
 @case
+def defaults():
+    """absent keys have the default: an integer of 64 bits, signed or not, or a number of the rows, also in a compiled program"""
+    torch = needs_torch()
+    import sherwood.torch  # pylint: disable=import-outside-toplevel,redefined-outer-name
+    for flags, dtype, numbers in (((), torch.int64, (5, -1, 2**63 + 3, 2**64 - 1, np.uint64(2**63))), (ROWS, torch.float32, (3, 2.5, np.float32(-1.5)))):
+        with clients(*flags) as kinds:
+            for calls, wait in kinds:
+                table = sherwood.torch.Table(calls, wait=wait)
+                keys = torch.arange(9, device=table.state.device)
+                compiled_lookup = torch.compile(lambda keys, default: table.lookup(keys, default), backend="aot_eager", fullgraph=True)
+                for number in numbers:
+                    wanted = number if dtype.is_floating_point else (int(number) + 2**63) % 2**64 - 2**63
+                    out = torch.zeros((9, *table.value_shape), dtype=dtype, device=keys.device)
+                    table.lookup_into(keys, out, default=number)
+                    for got in (out, table.lookup(keys, number)[0], *([] if isinstance(number, np.generic) else compiled_lookup(keys, number)[:1])):
+                        equal((got.dtype, set(got.flatten().tolist())), (dtype, {wanted}), f"{number!r}")
+                if dtype.is_floating_point:
+                    result = torch.library.opcheck(torch.ops.sherwood.lookup.float, (table.number, table.state, keys, 2.5))
+                    equal(set(result.values()), {"SUCCESS"})
+                for number in (2**64, -2**63 - 1):
+                    raises(ValueError, "has more than 64 bits", table.lookup, keys, number)
+
+
+@case
 def checked():
     """torch's own check accepts each operator: its schema, its shapes and what torch.compile makes of it"""
     torch = needs_torch()
     for table, place in tables():
-        keys = torch.arange(9, device=place)
-        for name, more in (("lookup", ()), ("lookup", (3,)), ("set_", (keys,)), ("add_", (keys,)), ("delete_", ()),
-                           ("lookup_into", (torch.empty_like(keys), torch.empty(9, dtype=torch.bool, device=place)))):
-            result = torch.library.opcheck(getattr(torch.ops.sherwood, name).default, (table.number, table.state, keys, *more))
-            equal(set(result.values()), {"SUCCESS"}, name)
+        keys, ops = torch.arange(9, device=place), torch.ops.sherwood
+        for op, more in ((ops.lookup.default, ()), (ops.lookup.default, (3,)), (ops.set_.default, (keys,)),
+                         (ops.add_.default, (keys,)), (ops.delete_.default, ()),
+                         (ops.lookup_into.default, (torch.empty_like(keys), torch.empty(9, dtype=torch.bool, device=place)))):
+            result = torch.library.opcheck(op, (table.number, table.state, keys, *more))
+            equal(set(result.values()), {"SUCCESS"}, str(op))
 
 
 @case

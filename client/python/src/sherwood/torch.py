@@ -26,8 +26,10 @@ from ._device import Device
 from ._errors import Refused
 
 _SCHEMAS = {
-    "lookup": "(int table, Tensor state, Tensor keys, Scalar? default=None) -> (Tensor, Tensor)",
-    "lookup_into": "(int table, Tensor state, Tensor keys, Tensor(a!) out, Tensor(b!)? found=None, Scalar? default=None) -> ()",
+    "lookup": "(int table, Tensor state, Tensor keys, int? default=None) -> (Tensor, Tensor)",
+    "lookup.float": "(int table, Tensor state, Tensor keys, float default) -> (Tensor, Tensor)",
+    "lookup_into": "(int table, Tensor state, Tensor keys, Tensor(a!) out, Tensor(b!)? found=None, int? default=None) -> ()",
+    "lookup_into.float": "(int table, Tensor state, Tensor keys, Tensor(a!) out, Tensor(b!)? found, float default) -> ()",
     "set_": "(int table, Tensor(a!) state, Tensor keys, Tensor values) -> ()",
     "add_": "(int table, Tensor(a!) state, Tensor keys, Tensor values) -> ()",
     "delete_": "(int table, Tensor(a!) state, Tensor keys) -> Tensor",
@@ -69,13 +71,13 @@ class Table:
 
     def lookup(self, keys: torch.Tensor, default: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns the values of keys, and a mask of the present ones. An absent key has the value `default`, or 0."""
-        values, found = torch.ops.sherwood.lookup(self.number, self.state, keys, default)
+        values, found = torch.ops.sherwood.lookup(self.number, self.state, keys, _number(default))
         return values, found
 
     def lookup_into(self, keys: torch.Tensor, out: torch.Tensor, found: Optional[torch.Tensor] = None,
                     default: Any = None) -> None:
         """Does the same, and stores the results in tensors of the caller."""
-        torch.ops.sherwood.lookup_into(self.number, self.state, keys, out, found, default)
+        torch.ops.sherwood.lookup_into(self.number, self.state, keys, out, found, _number(default))
 
     def set_(self, keys: torch.Tensor, values: torch.Tensor) -> None:
         """Stores values."""
@@ -176,6 +178,17 @@ def _dtype_of(dtype: np.dtype[Any]) -> torch.dtype:
     return found
 
 
+def _number(default: Any) -> Any:
+    """Returns a default as an argument of the operators: torch's integers are signed, and it rounds numpy's float32 to one of them."""
+    if isinstance(default, np.floating):
+        return float(default)
+    if isinstance(default, (int, np.integer)) and not -2**63 <= default < 2**63:
+        if not 0 <= default < 2**64:
+            raise ValueError(f"default: {default} has more than 64 bits: give a value of the table")
+        return int(default) - 2**64
+    return default
+
+
 def _table(number: int) -> Table:
     table = _tables.get(number)
     if table is None:
@@ -190,8 +203,12 @@ def _options(table: Table, keys: torch.Tensor) -> dict[str, Any]:
 def _lookup_into(number: int, state: torch.Tensor, keys: torch.Tensor, out: torch.Tensor, found: Optional[torch.Tensor] = None,
                  default: Any = None) -> None:
     table = _table(number)
-    table.calls.get_many(keys.contiguous(), default=0 if default is None else default, out=out, found=found,
-                         **_options(table, keys))
+    dtype = table.calls.value_dtype
+    if default is None:
+        default = 0
+    elif dtype.kind == "u" and -2**(8 * dtype.itemsize - 1) <= default < 0:
+        default += 2**(8 * dtype.itemsize)  # the tensors are signed
+    table.calls.get_many(keys.contiguous(), default=default, out=out, found=found, **_options(table, keys))
 
 
 def _lookup(number: int, state: torch.Tensor, keys: torch.Tensor, default: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
@@ -235,10 +252,11 @@ def _define() -> torch.library.Library:
     shapes = {"lookup": lambda number, state, keys, default=None: _results(_table(number), keys),
               "assign_": lambda number, state, keys: _results(_table(number), keys),
               "delete_": lambda number, state, keys: torch.empty(keys.shape, dtype=torch.bool, device=keys.device)}
-    for name, call in calls.items():
-        library.define(name + _SCHEMAS[name], tags=_TAGS)
-        library.impl(name, call, "CompositeExplicitAutograd")
-        torch.library.register_fake(f"sherwood::{name}", shapes.get(name, lambda *_, **__: None), lib=library)
+    for name, schema in _SCHEMAS.items():
+        base = name.partition(".")[0]
+        library.define(name + schema, tags=_TAGS)
+        library.impl(name, calls[base], "CompositeExplicitAutograd")
+        torch.library.register_fake(f"sherwood::{name}", shapes.get(base, lambda *_, **__: None), lib=library)
     return library
 
 
