@@ -144,7 +144,8 @@ def interrupted():
     with daemon() as server:
         for wait in ("c.wait_replicas(3)", "c.submit.set_many([1], 1).result(); c.wait_replicas(3)"):
             program = f"""
-import sherwood, sys, threading
+import sherwood, signal, sys, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)
 c = sherwood.connect(sys.argv[1]); c[1] = 1
 try:
     threading.Timer(0.2, lambda: print('waits', c[1], flush=True)).start()

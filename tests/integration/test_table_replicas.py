@@ -451,7 +451,7 @@ def another_shape_in_place_0():
     with Server(*SMALL) as primary, primary.replies() as ours:
         create(ours, "wide", "value-bytes", 16)
         equal(ours.ask("TABLE", "SWAP", "default", "wide", "FORCE"), "OK", "SWAP")
-        with replica_of(primary.port, errors="replication") as replica:
+        with replica_of(primary.port, ready=503) as replica:
             eventually(lambda: "gave the primary's default table another shape, swap it back" in replica.log(), "the reason is logged")
             equal(ours.ask("TABLE", "SWAP", "default", "wide", "FORCE"), "OK", "the way back")
             settled(primary, replica)
@@ -465,7 +465,7 @@ def no_cache():
     refused = "a cache may evict any entry, so it has no replicas"
     with Server(*SMALL) as primary, primary.replies() as ours:
         create(ours, "c", "engine", "cache")
-        with replica_of(primary.port, errors="replication") as replica:
+        with replica_of(primary.port, ready=503) as replica:
             eventually(lambda: refused in replica.log(), "the reason is logged")
     with pair() as (primary, replica, ours, theirs):
         check(refused in str(ours.ask("TABLE", "CREATE", "c", "engine", "cache")), "CREATE")

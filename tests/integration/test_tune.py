@@ -178,7 +178,7 @@ def ended_early():
         command = [str(SEARCH), "--no-build", "--folder", str(folder.path), "--results", str(folder.results), *PICK]
         with subprocess.Popen(command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               env=dict(os.environ, SLOW="0.2")) as process:
-            eventually(folder.results.is_file, "a row")
+            eventually(lambda: folder.results.is_file() and folder.results.read_text().count("\n") > 1, "a row")
             process.send_signal(signal.SIGINT)
             text = process.stdout.read()
         equal(process.returncode, 130, text)
