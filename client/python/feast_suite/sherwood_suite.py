@@ -2,7 +2,8 @@
 """Feast's own tests of online stores, run on sherwood.feast: FULL_REPO_CONFIGS_MODULE=sherwood_suite.
 
 Each environment of these tests gets its own daemon, on a Unix socket. SHERWOODD is the program of the daemon (sherwoodd),
-and SHERWOODD_FLAGS are its options (--backend cpu --value-bytes 1024). ../README.md describes how to run the tests.
+and SHERWOODD_FLAGS are its options (--backend cpu --value-bytes 1024). deploy/docs/feast.md describes how to run the tests.
+They passed with Feast at f0bc070, after version 0.67.
 """
 
 import os
