@@ -90,7 +90,8 @@ static void pair_close(struct pair *pair)
     fixture_close(&pair->together);
 }
 
-/* Upserts and reads of all kinds over `keys` keys. */
+/* Upserts and reads of all kinds over `keys` keys: on all threads, then in batches that one thread
+ * updates before it inserts. */
 static void upserts(uint32_t slot_bits, uint32_t threads, uint64_t keys, uint64_t seed)
 {
     struct sw_table_config config = config_of(slot_bits, threads);
@@ -98,8 +99,9 @@ static void upserts(uint32_t slot_bits, uint32_t threads, uint64_t keys, uint64_
     struct pair pair;
     pair_open(&pair, &config);
     pair.alone.seed = pair.together.seed = seed;
-    for (int step = 0; step < 4; step++) {
-        uint32_t count = OPS - (uint32_t)random_below(&random, 500);
+    for (int step = 0; step < 24; step++) {
+        uint32_t count = step < 4 ? OPS - (uint32_t)random_below(&random, 500)
+                                  : SW_UPDATES_FIRST_MIN + (uint32_t)random_below(&random, 900);
         for (uint32_t i = 0; i < count; i++) {
             enum sw_op op = (enum sw_op)ops_draw(&random, UPSERTS);
             uint64_t key = random_below(&random, keys);
@@ -130,8 +132,9 @@ Test(parallel, many_keys)
     upserts(128, 64, 60000, 9);
 }
 
-/* The same keys reach the cap in parallel and in order, also with repeated keys. */
-static void cap(uint32_t slot_bits, uint64_t stash_slots, bool repeated)
+/* The same keys reach the cap in parallel and in order, also with repeated keys. Batches of `piece`
+ * operations. */
+static void cap(uint32_t slot_bits, uint64_t stash_slots, bool repeated, uint32_t piece)
 {
     struct sw_table_config config = config_of(slot_bits, 4);
     struct random random = random_of(slot_bits + stash_slots);
@@ -142,15 +145,16 @@ static void cap(uint32_t slot_bits, uint64_t stash_slots, bool repeated)
     config.max_probe = 1;
     config.stash_slots = stash_slots;
     pair_open(&pair, &config);
-    uint32_t count = SW_PARALLEL_WRITES_MIN;
-    for (uint32_t i = 0; i < count; i++) {
-        bool again =
-            repeated && i % 32 == 31; /* fewer keys reach the cap in a table that is less full */
-        uint64_t key = again ? random_below(&random, i) : i;
-        fixture_set(&pair.alone, i, again ? (enum sw_op)ops_draw(&random, UPSERTS) : SW_SET,
-                    key * 3, random_next(&random));
+    for (uint32_t at = 0; at < SW_PARALLEL_WRITES_MIN; at += piece) {
+        for (uint32_t i = 0; i < piece; i++) {
+            bool again = repeated &&
+                         i % 32 == 31; /* fewer keys reach the cap in a table that is less full */
+            uint64_t key = again ? random_below(&random, at + i) : at + i;
+            fixture_set(&pair.alone, i, again ? (enum sw_op)ops_draw(&random, UPSERTS) : SW_SET,
+                        key * 3, random_next(&random));
+        }
+        pair_run(&pair, piece, 0);
     }
-    pair_run(&pair, count, 0);
     sw_table_stats(pair.alone.table, &stats[0]);
     sw_table_stats(pair.together.table, &stats[1]);
     cr_assert_gt(stats[0].counters.failures, 100);
@@ -162,18 +166,26 @@ static void cap(uint32_t slot_bits, uint64_t stash_slots, bool repeated)
 
 Test(parallel, cap_with_stash)
 {
-    cap(64, 1 << 16, false);
-    cap(128, 1 << 16, false);
-    cap(64, 1 << 16, true);
-    cap(128, 1 << 16, true);
+    cap(64, 1 << 16, false, SW_PARALLEL_WRITES_MIN);
+    cap(64, 1 << 16, false, 1 << 10);
+    cap(128, 1 << 16, false, SW_PARALLEL_WRITES_MIN);
+    cap(128, 1 << 16, false, 1 << 10);
+    cap(64, 1 << 16, true, SW_PARALLEL_WRITES_MIN);
+    cap(64, 1 << 16, true, 1 << 10);
+    cap(128, 1 << 16, true, SW_PARALLEL_WRITES_MIN);
+    cap(128, 1 << 16, true, 1 << 10);
 }
 
 Test(parallel, cap_without_stash)
 {
-    cap(64, 0, false);
-    cap(128, 0, false);
-    cap(64, 0, true);
-    cap(128, 0, true);
+    cap(64, 0, false, SW_PARALLEL_WRITES_MIN);
+    cap(64, 0, false, 1 << 10);
+    cap(128, 0, false, SW_PARALLEL_WRITES_MIN);
+    cap(128, 0, false, 1 << 10);
+    cap(64, 0, true, SW_PARALLEL_WRITES_MIN);
+    cap(64, 0, true, 1 << 10);
+    cap(128, 0, true, SW_PARALLEL_WRITES_MIN);
+    cap(128, 0, true, 1 << 10);
 }
 
 /* Near the limit the absent keys are counted first; where they do not fit, or with deletes, a table

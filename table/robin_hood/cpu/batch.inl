@@ -71,6 +71,12 @@ static bool RH(run_in_parallel)(struct sw_cpu *cpu, struct RH(work) * work, bool
     return fits;
 }
 
+static bool RH(gains_alone)(const struct sw_cpu *cpu, const struct RH(work) * work)
+{
+    return work->count >= SW_UPDATES_FIRST_MIN && work->count < SW_PARALLEL_WRITES_MIN &&
+           cpu->scratch.index != NULL;
+}
+
 static void RH(run_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const struct sw_cpu_mix *mix)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
@@ -79,12 +85,15 @@ static void RH(run_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const str
     uint64_t stash_before = state->stash_occupied;
     RH(make_room)(cpu, &work, mix);
     bool room = state->occupied + batch->count <= table->occupied_max;
+    bool sure = room && state->stash_occupied <= table->stash_max;
 
     work.leftovers = table->stash.slots == NULL ? cpu->scratch.entries : NULL;
     if (!mix->deletes && RH(run_in_parallel)(cpu, &work, room, &batch->counters)) {
         sw_cpu_admit_all(batch);
+    } else if (!mix->deletes && sure && RH(gains_alone)(cpu, &work)) {
+        RH(upsert_alone)(cpu, &work, &batch->counters);
+        sw_cpu_admit_all(batch);
     } else {
-        bool sure = room && state->stash_occupied <= table->stash_max;
         work.undo = sure ? NULL : cpu->scratch.records;
         if (!RH(execute_in_order)(table, &work, &batch->counters)) {
             batch->status = SW_E_FULL;

@@ -15,7 +15,8 @@ void RH(partition_part)(const struct sw_cpu *cpu, struct sw_cpu_part *part)
 {
     const struct RH(table) seeded = {.seed = cpu->config.seed}; /* the table itself may change */
     const struct sw_batch *batch = part->batch;
-    const RH_WORD *keys = batch->keys, *values = RH(values_of)(batch->values);
+    const RH_WORD *keys = batch->keys;
+    const struct RH(work) work = {.op = batch->op, .values = RH(values_of)(batch->values)};
     const uint64_t header = (sizeof(*part) + 63) / 64 * 64;
     struct RH(record) *records = (void *)((uint8_t *)part + header);
     RH_WORD *m = (void *)(records + ((uint64_t)batch->count + 63) / 64 * 64);
@@ -29,12 +30,7 @@ void RH(partition_part)(const struct sw_cpu *cpu, struct sw_cpu_part *part)
     }
     memcpy(part->first, next, sizeof(part->first));
     for (uint32_t i = 0; i < batch->count; i++) {
-        struct RH(record) *record = &records[next[RH(partition_of)(m[i])]++];
-        record->m = m[i];
-        record->value = values != NULL ? SW_LOAD_ONCE(values + i) : 0;
-        record->i = i;
-        record->op = (uint8_t)batch->op;
-        record->found = 1;
+        RH(fill_record)(&records[next[RH(partition_of)(m[i])]++], &work, i, m[i]);
     }
     part->records = records;
     part->keys = m;

@@ -14,6 +14,9 @@
  * up to 15 % if one core is busy; more threads gain from 2^12 on. */
 #define SW_PARALLEL_GETS_MIN (1U << 14)
 #define SW_PARALLEL_WRITES_MIN (1U << 14)
+/* From this number of operations on, a batch gains if its updates come before its inserts. In one
+ * of SW_PARALLEL_WRITES_MIN or more, the index of the absent keys would not fit into the cache. */
+#define SW_UPDATES_FIRST_MIN 128U
 
 /* Returns the bytes of the scratch's records and index for one operation. */
 uint64_t sw_parallel_record_bytes(uint32_t slot_bits);
@@ -34,13 +37,18 @@ static inline uint32_t sw_cpu_next_unit(uint32_t *next)
  * sw_parallel_upsert carries out a batch without DELETE in which no operation can be refused: the
  * table has room for every absent key. Entries that meet the cap end up in the stash, or in
  * work->leftovers (which is the scratch's entries). Answers, counters and layout equal those of
- * execute_in_order, except `probes`. */
+ * execute_in_order, except `probes`.
+ *
+ * sw_upsert_alone does the same on the caller's thread, without the pool. Needs the scratch's
+ * index. */
 #define SW_PARALLEL(bits, word, suffix)                                                      \
     void sw_parallel_get_##suffix(struct sw_cpu *cpu, const struct sw_work_##suffix *work,   \
                                   struct sw_counters *counters);                             \
     uint64_t sw_parallel_absent_##suffix(struct sw_cpu *cpu, struct sw_work_##suffix *work); \
     void sw_parallel_upsert_##suffix(struct sw_cpu *cpu, struct sw_work_##suffix *work,      \
-                                     struct sw_counters *counters);
+                                     struct sw_counters *counters);                          \
+    void sw_upsert_alone_##suffix(struct sw_cpu *cpu, struct sw_work_##suffix *work,         \
+                                  struct sw_counters *counters);
 SW_FORMATS(SW_PARALLEL)
 #undef SW_PARALLEL
 

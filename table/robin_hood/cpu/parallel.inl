@@ -157,6 +157,17 @@ static void RH(place_slices)(struct RH(job) * job)
     }
 }
 
+/* Loads operation i, whose mixed key is m. */
+static inline void RH(fill_record)(struct RH(record) * record, const struct RH(work) * work,
+                                   uint32_t i, RH_WORD m)
+{
+    record->m = m;
+    record->value = work->values != NULL ? SW_LOAD_ONCE(work->values + i) : 0;
+    record->i = i;
+    record->op = work->ops != NULL ? work->ops[i] : (uint8_t)work->op;
+    record->found = 1;
+}
+
 static void RH(scatter_job)(void *context, uint32_t thread, uint32_t threads)
 {
     struct RH(job) *job = context;
@@ -168,13 +179,8 @@ static void RH(scatter_job)(void *context, uint32_t thread, uint32_t threads)
         uint32_t *offsets = job->offsets[s];
         uint32_t end = RH(slice_end)(job, s);
         for (uint32_t i = s * job->slice_ops; i < end; i++) {
-            RH_WORD m = job->keys[i];
-            struct RH(record) *record = &job->records[offsets[RH(partition_of)(m)]++];
-            record->m = m;
-            record->value = work->values != NULL ? SW_LOAD_ONCE(work->values + i) : 0;
-            record->i = i;
-            record->op = work->ops != NULL ? work->ops[i] : (uint8_t)work->op;
-            record->found = 1;
+            const RH_WORD m = job->keys[i];
+            RH(fill_record)(&job->records[offsets[RH(partition_of)(m)]++], work, i, m);
         }
     }
 }
@@ -214,6 +220,7 @@ static void RH(update_job)(void *context, uint32_t thread, uint32_t threads)
 
 static void RH(insert_partition)(const struct RH(job) * job, struct RH(partition) * partition)
 {
+    const struct RH(view) *main = &job->table->main;
     struct RH(slot) *entries = job->entries + partition->first;
     uint64_t probes = 0;
     for (uint32_t k = 0; k < partition->gathered && k < SW_CPU_AHEAD; k++) {
@@ -224,7 +231,11 @@ static void RH(insert_partition)(const struct RH(job) * job, struct RH(partition
         if (partition->gathered - k > SW_CPU_AHEAD) {
             RH(prefetch)(job->table, entries[k + SW_CPU_AHEAD].m);
         }
-        if (!RH(insert_absent)(&job->table->main, &carried, &probes)) {
+        if (partition->gathered - k > SW_CPU_NEAR) {
+            const uint64_t near = RH(home)(main, entries[k + SW_CPU_NEAR].m);
+            __builtin_prefetch(RH(bucket)(main, near + 1), 0, 3); /* what the insert displaces */
+        }
+        if (!RH(insert_absent)(main, &carried, &probes)) {
             entries[partition->left_over++] = carried;
         }
     }
@@ -326,4 +337,41 @@ void RH(parallel_upsert)(struct sw_cpu *cpu, struct RH(work) * work, struct sw_c
     job.next = 0;
     sw_pool_run(cpu->pool, RH(insert_job), &job);
     RH(finish_upsert)(&job, work, counters);
+}
+
+/* --- one thread ------------------------------------------------------------------------------- */
+
+/* Writes the answers of records that are in the order of the batch. */
+static void RH(answer_in_order)(const struct RH(work) * work, const struct RH(record) * records)
+{
+    uint64_t word = 0;
+    for (uint32_t i = 0; i < work->count; i++) {
+        if (work->previous != NULL) {
+            work->previous[i] = records[i].value;
+        }
+        RH(answer)(work, i, work->count, records[i].found != 0, &word);
+    }
+}
+
+void RH(upsert_alone)(struct sw_cpu *cpu, struct RH(work) * work, struct sw_counters *counters)
+{
+    struct RH(job) job; /* the batch is one partition, in its order */
+    struct RH(record) *records = cpu->scratch.records;
+    job.table = &cpu->table.RH_FIELD;
+    job.work = work;
+    job.records = records;
+    job.entries = cpu->scratch.entries;
+    job.index = cpu->scratch.index;
+    for (uint32_t p = 0; p < SW_CPU_PARTITIONS; p++) {
+        job.partitions[p].count = 0;
+    }
+    job.partitions[0].first = 0;
+    job.partitions[0].count = work->count;
+    for (uint32_t i = 0; i < work->count; i++) {
+        RH(fill_record)(&records[i], work, i, RH(mix)(job.table, SW_LOAD_ONCE(work->keys + i)));
+    }
+    RH(update_partition)(&job, &job.partitions[0]);
+    RH(insert_partition)(&job, &job.partitions[0]);
+    RH(finish_upsert)(&job, work, counters);
+    RH(answer_in_order)(work, records);
 }
