@@ -9,6 +9,7 @@ import gc
 import importlib.util
 import os
 import pickle
+import signal
 import subprocess
 import sys
 
@@ -16,7 +17,7 @@ import attached
 import fake_torch
 from attached import DRIVER, EMULATED, LIBRARY, loaded
 from harness import BUILD, Skip, case, check, equal, main
-from package import LIB, daemon, np, raises, sherwood
+from package import LIB, daemon, np, pause, raises, sherwood
 
 KEYS = 300
 COMMON = ("--capacity", "64K", "--key-bits", "64")
@@ -284,6 +285,68 @@ def embedding():
                 raises(ValueError, "start the server with --value-type f32 --value-bytes 32", sherwood.torch.Embedding, table, 8, lr=1)
     with clients() as kinds:
         raises(ValueError, "torch.int64", sherwood.torch.Embedding, sherwood.torch.Table(kinds[0][0]), 1, lr=1)
+
+
+def trained(torch, table, ahead):
+    """Trains two layers of one table on batches that share keys. `ahead`: where each layer prefetches its next batch. Returns the
+    losses and the rows."""
+    torch.manual_seed(11)  # calls of init in another order would give other rows
+    layers = [sherwood.torch.Embedding(table, 4, lambda keys: torch.randn(len(keys), 4), lr=0.1) for _ in range(2)]
+    rng, losses = np.random.default_rng(5), []
+    batches = [[torch.from_numpy(rng.integers(0, 40 + 5 * i, (6, 3))) for _ in layers] for i in range(25)]
+    for batch, following in zip(batches, [*batches[1:], None]):
+        def prefetch(at, keys=following):
+            for layer, each in zip(layers, keys or ()):
+                if at == ahead:
+                    layer.prefetch(each)
+        prefetch("start")
+        rows = [layer(keys.clone()) for layer, keys in zip(layers, batch)]
+        prefetch("forward")
+        loss = ((rows[0] * rows[1]).sum(2) - 1).square().sum()
+        loss.backward()
+        prefetch("backward")
+        losses.append(loss.item())
+    return losses, table.lookup(torch.arange(200))
+
+
+@case
+def embedding_prefetched():
+    """layers that prefetch have the losses and rows of layers that do not, bit by bit, wherever they do it; limits and failures"""
+    torch = needs_torch()
+    import sherwood.torch  # pylint: disable=import-outside-toplevel,redefined-outer-name
+    with daemon("--backend", "cpu", *COMMON, *ROWS) as server, sherwood.connect(server.unix) as client:
+        table = sherwood.torch.Table(client)
+        wanted = trained(torch, table, None)
+        for ahead in ("start", "forward", "backward"):
+            client.flush()
+            got = trained(torch, table, ahead)
+            equal(got[0], wanted[0], f"losses of prefetch at {ahead}")
+            check(all(torch.equal(a, b) for a, b in zip(got[1], wanted[1])), f"rows of prefetch at {ahead}")
+        layer, keys = sherwood.torch.Embedding(table, 4, lr=1), torch.tensor([[300, 301], [300, 5]])
+        layer.prefetch(keys)
+        layer._batches[0]._future.result()  # pylint: disable=protected-access
+        table.set_(torch.tensor([5]), torch.full((1, 4), 2.))  # past the layer: the prefetched row counts
+        first = layer.eval()(keys.clone())
+        check(not torch.equal(first[1, 1], layer(keys)[1, 1]), "the second call reads")
+        layer.prefetch(keys)
+        mine, keys = keys, keys.clone()
+        mine += 1000  # the caller's array may change
+        equal(layer(mine).abs().sum().item(), 0, "other keys are read")
+        layer.prefetch(mine.int().long()[:1])
+        raises(sherwood.Refused, "2 batches wait for a call of the layer", layer.prefetch, keys)
+        copies = copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))
+        for each in copies:
+            each.prefetch(keys)
+        layer.forget()
+        pause(server)
+        layer.prefetch(keys)  # returns before the reply
+        os.kill(server.pid(), signal.SIGCONT)
+        equal(layer(keys)[1, 1].tolist(), [2.] * 4, "the rows came later")
+        server.end_by_kill()
+        layer.prefetch(keys)
+        layer.prefetch(mine)
+        raises(sherwood.Lost, "connect", layer, keys)
+        equal(len(layer._batches), 1, "a batch that failed is gone")  # pylint: disable=protected-access
 
 
 @case

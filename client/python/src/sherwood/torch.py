@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import itertools
 import weakref
+from concurrent.futures import Future
 from typing import Any, Callable, Optional, Union
 
 import numpy as np
@@ -115,10 +116,16 @@ class Embedding(torch.nn.Module):
     The table is a `Table` over float32 or float64 rows of `dim` numbers, in an engine that does not evict and without
     expiry: a row that vanishes between the passes would come back as its gradient alone. The rows are not in the
     state_dict: a checkpoint of them is a snapshot of the server (SAVE).
+
+    `prefetch(keys)` begins to read the rows of a batch to come, over a connection of its own:
+
+        rows = layer(keys)
+        layer.prefetch(next_keys)            # its rows come while this batch computes
+        loss(rows).backward()
     """
 
     def __init__(self, table: Table, dim: int, init: Optional[Callable[[torch.Tensor], torch.Tensor]] = None, *,
-                 lr: float) -> None:
+                 lr: float, prefetched_max: int = 2) -> None:
         super().__init__()
         if table.value_shape != (dim,) or not table.value_dtype.is_floating_point or table.value_dtype.itemsize < 4:
             raise ValueError(f"Embedding: the values have the shape {table.value_shape} and the dtype {table.value_dtype}: start the"
@@ -127,13 +134,42 @@ class Embedding(torch.nn.Module):
         self.dim = dim
         self.init = init
         self.lr = lr
+        self.prefetched_max = prefetched_max
+        self._batches: list[_Batch] = []  # prefetched, and not used yet
         self._anchor = torch.empty(0, requires_grad=True, device=table.state.device)  # autograd calls backward because of it
 
     def forward(self, keys: torch.Tensor) -> torch.Tensor:
         """Returns the rows of keys, of the shape of the keys and one dimension more."""
-        distinct, places = torch.unique(keys, return_inverse=True)
-        rows = _Rows.apply(self._anchor, self, distinct) if self.training else self.table.lookup(distinct)[0]
-        return torch.nn.functional.embedding(places, rows)
+        batch = next((batch for batch in self._batches if batch.is_of(keys)), None)
+        if batch is None:
+            batch = _Batch(self.table, keys)
+        else:
+            self._batches.remove(batch)
+        rows = _Rows.apply(self._anchor, self, batch) if self.training else batch.read()[0]
+        return torch.nn.functional.embedding(batch.places, rows)
+
+    def prefetch(self, keys: torch.Tensor) -> None:
+        """Begins to read the rows of keys. The next call of the layer with equal keys uses them.
+
+        The results are those without prefetch: the layer reads rows again that a layer of this table has trained or stored
+        meanwhile. A write of another trainer between the two calls may be missing. At most `prefetched_max` batches wait for
+        their call. Refused: as many wait already, or the table is over a Device.
+        """
+        if not isinstance(self.table.calls, Client):
+            raise Refused("prefetch: the table is over a Device: call the layer alone, or make the Table over a client")
+        if len(self._batches) >= self.prefetched_max:
+            raise Refused(f"prefetch: {len(self._batches)} batches wait for a call of the layer with their keys: call it, drop them by"
+                          " forget(), or give the layer a larger prefetched_max")
+        batch = _Batch(self.table, keys.clone())
+        batch.begin(self.table.calls)
+        self._batches.append(batch)
+
+    def forget(self) -> None:
+        """Drops the prefetched rows of batches that are not needed any more."""
+        self._batches.clear()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_batches": []}
 
     def extra_repr(self) -> str:
         """Returns the arguments, for print(module)."""
@@ -144,30 +180,80 @@ class _Rows(torch.autograd.Function):
     """Reads the rows of distinct keys, and sends their gradients. The backward pass of torch's own embedding sums them before."""
 
     @staticmethod
-    def forward(ctx: Any, _anchor: torch.Tensor, layer: Embedding, keys: torch.Tensor) -> torch.Tensor:
+    def forward(ctx: Any, _anchor: torch.Tensor, layer: Embedding, batch: _Batch) -> torch.Tensor:
         """Returns the rows."""
         ctx.layer = layer
-        ctx.save_for_backward(keys)
-        return _read_or_store(layer, keys)
+        ctx.save_for_backward(batch.keys)
+        return _read_or_store(layer, batch)
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[None, None, None]:
         """Adds -lr times the gradient to each row."""
-        ctx.layer.table.add_(ctx.saved_tensors[0], gradient * -ctx.layer.lr)
+        keys, table = ctx.saved_tensors[0], ctx.layer.table
+        table.add_(keys, gradient * -ctx.layer.lr)
+        _Batch.note(table, keys)
         return None, None, None
 
 
-def _read_or_store(layer: Embedding, keys: torch.Tensor) -> torch.Tensor:
+class _Batch:
+    """The keys of a call of an Embedding, and with `begin` their rows as they were then."""
+
+    _begun: weakref.WeakSet[_Batch] = weakref.WeakSet()
+
+    def __init__(self, table: Table, given: torch.Tensor) -> None:
+        self.given = given
+        self.keys, self.places = torch.unique(given, return_inverse=True)
+        self._table = table
+        self._future: Optional[Future[Any]] = None
+        self._old: Optional[torch.Tensor] = None  # mask of the keys whose rows layers of this process wrote since `begin`
+
+    def is_of(self, keys: torch.Tensor) -> bool:
+        """Returns whether the batch has these keys."""
+        given = self.given
+        return given.dtype == keys.dtype and given.device == keys.device and bool(torch.equal(given, keys))
+
+    def begin(self, client: Client) -> None:
+        """Begins to read the rows."""
+        self._future = client.submit.get_many(self.keys)
+        self._begun.add(self)
+
+    @classmethod
+    def note(cls, table: Table, keys: torch.Tensor) -> None:
+        """Notes that a layer wrote the rows of keys."""
+        for batch in cls._begun:
+            if isinstance(table.calls, Client) and _place(table.calls) == _place(batch._table.calls):
+                old = torch.isin(batch.keys, keys)
+                batch._old = old if batch._old is None else batch._old | old
+
+    def read(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Returns the rows of the distinct keys as they are now, and a mask of the present ones."""
+        if self._future is None:
+            return self._table.lookup(self.keys)
+        self._begun.discard(self)
+        rows, found = self._future.result()
+        if self._old is not None and self._old.any():
+            rows[self._old], found[self._old] = self._table.lookup(self.keys[self._old])
+        return rows, found
+
+
+def _place(client: Any) -> tuple[Any, ...]:
+    """Returns what two clients of one table have in common."""
+    options = client._link.options
+    return options.address, options.nodes, options.table
+
+
+def _read_or_store(layer: Embedding, batch: _Batch) -> torch.Tensor:
     """Returns the rows of distinct keys. Stores those of absent keys."""
-    rows, found = layer.table.lookup(keys)
+    rows, found = batch.read()
     absent = ~found
     if absent.any():
-        new = keys[absent]
+        new = batch.keys[absent]
         given = torch.zeros_like(rows[absent]) if layer.init is None else layer.init(new).to(rows)
         if given.shape != (len(new), layer.dim):
             raise ValueError(f"Embedding: init returned rows of shape {tuple(given.shape)} for {len(new)} keys: return"
                              f" ({len(new)}, {layer.dim})")
         rows[absent] = layer.table.set_absent(new, given)
+        _Batch.note(layer.table, new)
     return rows
 
 
