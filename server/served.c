@@ -94,7 +94,9 @@ static int create_table(struct sw_server *server, struct sw_served *served, char
     }
     table.growth = info.backend == SW_BACKEND_CPU ? &served->account->growth : NULL;
     const uint64_t limit = table.max_capacity_slots;
-    if (table.growth != NULL && served->config->slots_most > limit) { /* TABLE ALTER lowered it */
+    /* TABLE ALTER lowered it. Older files also have slots of cuckoo tables, which do not grow. */
+    if (table.growth != NULL && served->config->engine != SW_ENGINE_CUCKOO &&
+        served->config->slots_most > limit) {
         table.max_capacity_slots = served->config->slots_most;
         table.growth->slots_max = limit > table.capacity_slots ? limit : table.capacity_slots;
     }

@@ -63,9 +63,11 @@ static int alter_limits(const struct sw_served *served, const struct sw_config *
         check_slots(served, &info, next, slots, is_made, error, error_bytes) != 0) {
         return -1;
     }
+    /* a cuckoo table does not grow: it has the slots of its capacity, rounded up */
+    const bool is_lowered =
+        info.engine != SW_ENGINE_CUCKOO && slots + info.bucket_slots <= info.max_capacity_slots;
     switch (sw_account_set(served->account, next->memory_min, next->memory_max,
-                           slots + info.bucket_slots > info.max_capacity_slots ? 0 : slots,
-                           is_made)) {
+                           is_lowered ? slots : 0, is_made)) {
     case SW_LEDGER_PERMITS:
         return 0;
     case SW_LEDGER_TABLE_MAX:

@@ -219,13 +219,15 @@ def alter_and_restart(*log):
             equal(replies.ask("TABLE", "ALTER", "a", *(word for pair in wanted.items() for word in pair)), "OK", "ALTER")
             equal(replies.ask("TABLE", "CREATE", "brief", "capacity", "1K", "default-ttl", 1), "OK", "CREATE")
             equal(replies.ask("TABLE", "ALTER", "brief", "default-ttl", 1000), "OK", "ALTER")
+            equal(replies.ask("TABLE", "CREATE", "still", "engine", "cuckoo", "capacity", "4K", "stash", "128"), "OK", "CREATE")
+            equal(replies.ask("TABLE", "ALTER", "still", "memory-max", "8M"), "OK", "ALTER of a table that does not grow")
             equal(replies.ask("TABLE", "ALTER", "default", "memory-max", "2M", "default-ttl", 9), "OK", "ALTER of the default table")
             server.end_by_kill()
         with Server(*flags) as server, server.connect() as connection:
             replies = wire.Replies(connection)
             got = table(replies, "a")
             equal({name: got[name] for name in wanted}, wanted, "behind a kill")
-            equal(table(replies, "brief")["default-ttl"], "1000", "likewise")
+            equal([table(replies, "brief")["default-ttl"], table(replies, "still")["memory-max"]], ["1000", "8M"], "likewise")
             equal([table(replies, "default")[name] for name in ("memory-max", "default-ttl")], ["0", "0"], "as the command line says")
             equal(replies.ask("TABLE", "CREATE", "c", "LIKE", "a", "memory-min", 0), "OK", "CREATE LIKE")
             got = replies.ask("TABLE", "ALTER", "c", "max-capacity", "256K")
@@ -241,6 +243,7 @@ def alter_and_restart(*log):
             equal(replies.ask("SAVE"), "OK", "SAVE")
         with Server(*flags) as server, server.replies() as replies:
             equal(replies.ask("TABLE", "ALTER", "a", "max-capacity", "256K", "memory-max", "0"), "OK", "the slots of the creation, once more")
+            equal(table(replies, "still")["memory-max"], "8M", "a table that does not grow")
 
 
 @case
