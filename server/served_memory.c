@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "server/config/table_options.h"
+#include "server/observe/log.h"
 #include "server/served.h"
 #include "server/server_parts.h"
 #include "table/expiring.h"
@@ -83,6 +84,25 @@ static int alter_limits(const struct sw_served *served, const struct sw_config *
     }
 }
 
+/* Removes max-capacity from the options `next` of a change that was made if the table cannot have
+ * it: it is the first table, and another command line made it, of this start or of a replica.
+ * Returns the other options of `alters`. */
+static uint32_t keep_slots(const struct sw_served *served, const struct sw_table_info *info,
+                           struct sw_config *next, uint32_t alters)
+{
+    if ((alters & SW_ALTERABLE_MAX_CAPACITY) == 0 ||
+        next->max_capacity <= info->max_capacity_slots) {
+        return alters;
+    }
+    sw_log(SW_LOG_WARNING,
+           "the table with the id %u can grow to %llu slots now, to %llu before: start with "
+           "--max-capacity %llu",
+           served->id, (unsigned long long)info->max_capacity_slots,
+           (unsigned long long)next->max_capacity, (unsigned long long)next->max_capacity);
+    next->max_capacity = served->config->max_capacity;
+    return alters & ~(uint32_t)SW_ALTERABLE_MAX_CAPACITY;
+}
+
 int sw_served_alter(void *argument, struct sw_served *served, const struct sw_config *config,
                     uint32_t alters, bool is_made, char *error, size_t error_bytes)
 {
@@ -95,6 +115,7 @@ int sw_served_alter(void *argument, struct sw_served *served, const struct sw_co
         alters &= ~(uint32_t)SW_ALTERABLE_LIMITS;
     }
     sw_config_alter(&next, config, alters);
+    alters = is_made ? keep_slots(served, &info, &next, alters) : alters;
     if ((alters & SW_ALTERABLE_LIMITS) != 0 && !is_in_host) {
         snprintf(error, error_bytes,
                  "ERR the limits of a table in GPU memory do not change: make another table, and "

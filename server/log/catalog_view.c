@@ -95,14 +95,13 @@ int sw_catalog_make(struct sw_catalog *catalog, const struct sw_tables_view *vie
     return enough ? 0 : -1;
 }
 
-/* Must a change have the options of the table in places[i], which exists? No record has those that
- * TABLE ALTER gave the first table in place 0: the change that moves it away has them. */
+/* Must a change have the options of the table in places[i], which exists? No record has those of
+ * the command line that the table in place 0 has: the change that moves it away has them. */
 static bool needs_options(const struct sw_tables_view *before, const struct sw_tables_view *next,
                           uint32_t i)
 {
     const struct sw_served *served = next->served[i];
-    return next->altered == served->id ||
-           (i > 0 && served->is_altered && served == before->served[0]);
+    return next->altered == served->id || (i > 0 && served == before->served[0]);
 }
 
 /* Makes the change from one view to the next; sw_catalog_unmake frees it. Returns 0, or -1 if there

@@ -22,7 +22,6 @@ enum sw_places_status sw_tables_alter(struct sw_tables *tables, struct sw_tables
         return SW_PLACES_NO_MEMORY;
     }
     change->config = before;
-    served->is_altered = true;
     next->altered = place->number == 0 && served->id == SW_TABLE_FIRST ? 0 : served->id;
     return SW_PLACES_OK;
 }

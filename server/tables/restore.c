@@ -153,7 +153,6 @@ static int alter_all(const struct sw_tables *tables, struct sw_tables_view *next
         if (configs[i] != NULL && find_id(tables->view, served->id) != NULL) {
             status = owner->alter(owner->server, served, configs[i], SW_ALTERABLE_ALL, true, error,
                                   error_bytes);
-            served->is_altered = true;
             next->altered = served->id;
         }
     }

@@ -45,9 +45,8 @@ struct sw_served_loop {
 /* A table of the server. Constant, except the table's contents. */
 struct sw_served {
     uint32_t id;
-    uint32_t pins;   /* sw_tables_pin; under the lock of the tables */
-    bool leaves;     /* atomic: it was dropped */
-    bool is_altered; /* TABLE ALTER has changed its options; of the thread of a change */
+    uint32_t pins; /* sw_tables_pin; under the lock of the tables */
+    bool leaves;   /* atomic: it was dropped */
     struct sw_table *table;
     struct sw_gate *gate;           /* of its writes */
     struct sw_account *account;     /* of its memory; NULL: none (in tests) */

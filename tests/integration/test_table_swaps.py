@@ -179,6 +179,29 @@ def alter_and_move(replies):
 
 
 @case
+def first_table_moves():
+    """the first table, which SWAP moves to another place, has its options of before at a start by the log with other flags"""
+    flags = {"max-capacity": "64K", "default-ttl": "1000", "memory-max": "8M", "memory-min": "1M"}
+    for more, warns in (("64K", False), ("128K", False), ("16K", True)):
+        with Directory() as directory:
+            with to_be_killed(durable(directory, "no", *FIRST, *(word for name, value in flags.items() for word in (f"--{name}", value)))) as server, \
+                    server.replies() as replies:
+                equal(replies.ask("TABLE", "CREATE", "v2", "default-ttl", "0"), "OK", "CREATE")
+                equal([replies.ask("TABLE", "SWAP", "default", "v2"), replies.ask("SELECT", "v2"), replies.ask("SET", 1, 1)], ["OK"] * 3, "SWAP")
+                wanted = options(replies)["v2"]
+                server.end_by_kill()
+            for saves in (True, False):
+                with to_be_killed(durable(directory, "no", *FIRST, "--max-capacity", more)) as server, server.replies() as replies:
+                    got = facts(replies, "v2")
+                    equal({name: got[name] for name in flags if name != "max-capacity" or not warns},
+                          {name: wanted[name] for name in flags if name != "max-capacity" or not warns}, f"{more}: {got}")
+                    equal("start with --max-capacity 65536" in server.log(), warns and saves, server.log())
+                    equal([replies.ask("SELECT", "v2"), replies.ask("SET", 2, 2), replies.ask("TTL", 2) > 900], ["OK", "OK", True], "a time")
+                    equal(replies.ask("SAVE") if saves else "OK", "OK", "SAVE")
+                    server.end_by_kill()
+
+
+@case
 def first_table_returns():
     """the first table, which SWAP brought back to place 0, has the options of the command line at a start by the log"""
     with Directory() as directory:
