@@ -27,19 +27,21 @@ int sw_batches_init(struct sw_batches *batches, struct sw_table *table,
     batches->io = io != NULL ? io : &batches->arena;
     batches->waits_for_log = &batches->log_waits;
     batches->shape = sw_table_shape_of(table, config);
-    sw_submitter_init(&batches->submitter, NULL);
-    sw_submitter_init(&batches->resp_submitter, NULL);
-    sw_submitter_init(&batches->rmw_submitter, NULL);
+    sw_submitter_init(&batches->submitter, table, thread);
+    sw_submitter_init(&batches->resp_submitter, table, thread);
+    sw_submitter_init(&batches->rmw_submitter, table, thread);
     sw_flights_init(&batches->flights, &batches->submitter, counters);
     sw_flights_init(&batches->write_flights, &batches->submitter, counters);
     sw_flights_init(&batches->resp_flights, &batches->resp_submitter, counters);
     sw_flights_init(&batches->rmw_flights, &batches->rmw_submitter, counters);
-    if (sw_queue_create_for(table, thread, &batches->submitter.queue) != SW_OK ||
-        sw_queue_create_for(table, thread, &batches->resp_submitter.queue) != SW_OK ||
-        sw_queue_create_for(table, thread, &batches->rmw_submitter.queue) != SW_OK) {
-        return -1;
+    if (io != NULL) {
+        return 0;
     }
-    return io != NULL ? 0 : sw_io_arena_init(&batches->arena, table, config->arena_bytes);
+    return sw_submitter_open(&batches->submitter) == SW_OK &&
+                   sw_submitter_open(&batches->resp_submitter) == SW_OK &&
+                   sw_submitter_open(&batches->rmw_submitter) == SW_OK
+               ? sw_io_arena_init(&batches->arena, table, config->arena_bytes)
+               : -1;
 }
 
 void sw_batches_fini(struct sw_batches *batches)

@@ -55,6 +55,7 @@ struct sw_batches {
 
 /* Borrows the table, the counters, the list and `io` until sw_batches_fini. `active_tables`: the
  * loop's list of active tables. `io`: the arena of the loop's first seat; NULL: allocates an arena.
+ * Then the queues are created now, otherwise with their first batches.
  * `thread`: number of the loop's thread for sw_queue_create_for. Returns 0, or -1 if there is no
  * memory; sw_batches_fini may be called after either, once no batch is in flight. */
 int sw_batches_init(struct sw_batches *batches, struct sw_table *table,

@@ -34,10 +34,15 @@ bool sw_flight_reads(const struct sw_batch *batch)
             SW_OPS_HAS(SW_OPS_READ, batch->op));
 }
 
-void sw_submitter_init(struct sw_submitter *submitter, struct sw_queue *queue)
+void sw_submitter_init(struct sw_submitter *submitter, struct sw_table *table, uint32_t thread)
 {
-    *submitter = (struct sw_submitter){.queue = queue};
+    *submitter = (struct sw_submitter){.table = table, .thread = thread};
     sw_list_init(&submitter->waiting);
+}
+
+int sw_submitter_open(struct sw_submitter *submitter)
+{
+    return sw_queue_create_for(submitter->table, submitter->thread, &submitter->queue);
 }
 
 void sw_flights_init(struct sw_flights *flights, struct sw_submitter *submitter,
@@ -100,6 +105,12 @@ static void leave_gate(struct sw_submitter *submitter, struct sw_flight *flight)
     }
 }
 
+static int submit(struct sw_submitter *submitter, struct sw_batch *batch)
+{
+    const int status = submitter->queue != NULL ? SW_OK : sw_submitter_open(submitter);
+    return status != SW_OK ? status : sw_batch_submit(submitter->queue, batch);
+}
+
 /* Submits waiting flights of all lists until the queue is full or the gate is closed. */
 static void submit_waiting(struct sw_submitter *submitter)
 {
@@ -111,7 +122,7 @@ static void submit_waiting(struct sw_submitter *submitter)
         __atomic_store_n(&submitter->submitting_since_us, now_us(), __ATOMIC_RELAXED);
         flight->batch.clock_ms = sw_flight_wall_ms();
         flight->batch.wants_expired_keys = true;
-        int status = sw_batch_submit(submitter->queue, &flight->batch);
+        int status = submit(submitter, &flight->batch);
         note_submit(submitter);
         __atomic_store_n(&submitter->submitting_since_us, 0, __ATOMIC_RELAXED);
         if (status == SW_E_BUSY) {

@@ -52,7 +52,9 @@ struct sw_flight {
 
 /* Submits flights to one queue of the table. */
 struct sw_submitter {
-    struct sw_queue *queue;
+    struct sw_queue *queue;     /* NULL: the first submit creates it */
+    struct sw_table *table;     /* borrowed: of the queue that is created */
+    uint32_t thread;            /* number of the loop's thread for sw_queue_create_for */
     struct sw_gate_side *gate;  /* which its writes enter; NULL: no gate */
     struct sw_watched *watched; /* whose watchers its writes mark; NULL: no keys are watched */
     struct sw_watched_widths widths;
@@ -92,8 +94,11 @@ struct sw_flights {
  * list of writes, even if all its operations read. */
 bool sw_flight_reads(const struct sw_batch *batch);
 
-/* Borrows the queue. The struct must not move afterwards. */
-void sw_submitter_init(struct sw_submitter *submitter, struct sw_queue *queue);
+/* Borrows the table. The first submit creates a queue of it, which the caller destroys. The struct
+ * must not move afterwards. */
+void sw_submitter_init(struct sw_submitter *submitter, struct sw_table *table, uint32_t thread);
+/* Creates the queue now. Returns a status of the table. */
+int sw_submitter_open(struct sw_submitter *submitter);
 /* Initialises an empty list. Borrows the arguments. The struct must not move afterwards. */
 void sw_flights_init(struct sw_flights *flights, struct sw_submitter *submitter,
                      struct sw_loop_counters *counters);

@@ -23,6 +23,11 @@
     "cannot resize: no memory for the old and the new table at once, or too many keys would meet " \
     "the probe cap; nothing was changed"
 
+#define SW_TABLE_FAILED_LINE "ERR the table failed and the server stops: see its log"
+/* A loop creates a queue into a table with its first batch. */
+#define SW_NO_QUEUE \
+    "no memory for a queue of the table: nothing was changed; free memory, then try again"
+
 /* The log cannot be written: no space, or a write or sync of it has failed. */
 #define SW_NOT_DURABLE \
     "the write-ahead log cannot be written, see the server's log; nothing was changed"

@@ -37,23 +37,20 @@ struct sw_watched {
     uint32_t count;        /* atomic: keys that are watched */
     uint32_t free;         /* first of the entries that were given back; 0: none */
     uint32_t taken;        /* entries up to this one were in use: the others are untouched memory */
-    struct entry *entries; /* [keys_max + 1]; the first one is unused */
-    uint32_t chains[CHAINS]; /* atomic: the first entry of each */
+    struct entry *entries; /* [keys_max + 1]; the first one is unused; NULL: no key yet */
+    uint32_t *chains;      /* [CHAINS], atomic: the first entry of each; NULL: no key yet */
 };
 
 struct sw_watched *sw_watched_create(uint32_t keys_max)
 {
     struct sw_watched *watched = calloc(1, sizeof(*watched));
-    struct entry *entries = calloc((size_t)keys_max + 1, sizeof(*entries));
-    if (watched == NULL || entries == NULL ||
+    if (watched == NULL ||
         uv_random(NULL, NULL, &watched->seed, sizeof(watched->seed), 0, NULL) != 0) {
-        free(entries);
         free(watched);
         return NULL;
     }
     pthread_mutex_init(&watched->lock, NULL);
     watched->keys_max = keys_max;
-    watched->entries = entries;
     return watched;
 }
 
@@ -63,6 +60,7 @@ void sw_watched_destroy(struct sw_watched *watched)
         assert(watched->count == 0);
         pthread_mutex_destroy(&watched->lock);
         free(watched->entries);
+        free(watched->chains);
         free(watched);
     }
 }
@@ -106,6 +104,19 @@ static bool is_watched_by(struct sw_watched *watched, const struct sw_watcher *w
         }
     }
     return false;
+}
+
+/* Allocates the memory, unless it is there. Writes read it only once `count` is not 0. Returns
+ * false if there is none. */
+static bool open_memory(struct sw_watched *watched)
+{
+    if (watched->entries == NULL) {
+        watched->entries = calloc((size_t)watched->keys_max + 1, sizeof(*watched->entries));
+    }
+    if (watched->chains == NULL) {
+        watched->chains = calloc(CHAINS, sizeof(*watched->chains));
+    }
+    return watched->entries != NULL && watched->chains != NULL;
 }
 
 static void add_watched_key(struct sw_watched *watched, struct sw_watcher *watcher, uint64_t key)
@@ -170,6 +181,10 @@ int64_t sw_watched_add(struct sw_watched *watched, struct sw_watcher *watcher, c
 {
     int64_t added = 0;
     pthread_mutex_lock(&watched->lock);
+    if (!open_memory(watched)) {
+        pthread_mutex_unlock(&watched->lock);
+        return SW_WATCHED_NO_MEMORY;
+    }
     for (uint32_t i = 0; i < count && added >= 0; i++) {
         uint64_t key = sw_integer_at(keys, key_bytes, i);
         if (is_watched_by(watched, watcher, key)) {
@@ -177,7 +192,7 @@ int64_t sw_watched_add(struct sw_watched *watched, struct sw_watcher *watcher, c
         }
         if (watched->free == 0 && watched->taken == watched->keys_max) {
             give_back(watched, watcher, (uint32_t)added);
-            added = -1;
+            added = SW_WATCHED_FULL;
         } else {
             add_watched_key(watched, watcher, key);
             added++;

@@ -36,7 +36,7 @@ struct sw_watched_widths {
 };
 
 /* Creates a list of at most `keys_max` watched keys. A key counts once for each of its watchers.
- * Returns NULL if there is no memory. */
+ * The memory for keys is allocated with the first key. Returns NULL if there is no memory. */
 struct sw_watched *sw_watched_create(uint32_t keys_max);
 /* Frees the list, which must have no watcher. NULL is allowed. */
 void sw_watched_destroy(struct sw_watched *watched);
@@ -52,7 +52,9 @@ static inline bool sw_watcher_is_changed(const struct sw_watcher *watcher)
 
 /* Adds keys to the watcher. The caller holds the empty gate. Borrows the watcher, which must not
  * move, until sw_watched_forget. Returns the number of keys that were new to the watcher. If there
- * is no room, adds no key and returns -1. */
+ * is no room, adds no key and returns one of the errors. */
+#define SW_WATCHED_FULL (-1)
+#define SW_WATCHED_NO_MEMORY (-2)
 int64_t sw_watched_add(struct sw_watched *watched, struct sw_watcher *watcher, const void *keys,
                        uint32_t key_bytes, uint32_t count);
 /* Removes all keys and the mark of the watcher. Returns the number of keys removed. */

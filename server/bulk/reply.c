@@ -282,6 +282,8 @@ void sw_bulk_reply_to_batch(struct sw_flight *flight)
     } else if (flight->batch.status == SW_E_NOMEM && flight->batch.kind == SW_BATCH_RESIZE) {
         reply_with_error(frame, &reply, SW_REPLY_OUT_OF_MEMORY,
                          sw_batches_resize_failed(frame->table->batches, false));
+    } else if (flight->batch.status == SW_E_NOMEM && flight->batch.kind != SW_BATCH_SCAN) {
+        reply_with_error(frame, &reply, SW_REPLY_OUT_OF_MEMORY, SW_NO_QUEUE);
     } else if (flight->batch.status == SW_E_INVALID && flight->batch.kind == SW_BATCH_EPOCH) {
         snprintf(reply.message, sizeof(reply.message),
                  "epoch %llu has passed: the current epoch is %llu; send that one or a higher one",

@@ -25,11 +25,12 @@ static const char *error_of(const struct sw_control *control)
     case SW_E_NOMEM:
         return batch->kind == SW_BATCH_RESIZE
                    ? sw_batches_resize_failed(control->resp->batches, true)
-                   : "ERR not enough memory for a scan";
+               : batch->kind == SW_BATCH_SCAN ? "ERR not enough memory for a scan"
+                                              : "OOM " SW_NO_QUEUE;
     case SW_E_INVALID: /* cannot happen: the arguments have been checked */
         return "ERR the table refused the command";
     default:
-        return "ERR the table failed and the server stops: see its log";
+        return SW_TABLE_FAILED_LINE;
     }
 }
 

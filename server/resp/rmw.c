@@ -285,8 +285,12 @@ static void on_second(struct sw_resp_batch *batch)
 static void watch(struct sw_rmw *rmw)
 {
     const struct sw_resp_batch *batch = &rmw->replies.batch;
-    if (!sw_watching_add(sw_resp_of(rmw->conn), batch->keys, batch->operations)) {
+    const int64_t added = sw_watching_add(sw_resp_of(rmw->conn), batch->keys, batch->operations);
+    if (added == SW_WATCHED_FULL) {
         pending_of(rmw)->kind = SW_REPLY_KIND_TOO_MANY;
+    } else if (added == SW_WATCHED_NO_MEMORY) {
+        sw_text_error(sw_rmw_reply(rmw),
+                      "OOM no memory for watched keys: free memory, then try again");
     }
     pending_of(rmw)->group = SW_NO_GROUP;
     sw_resp_batch_reset(&rmw->replies.batch);

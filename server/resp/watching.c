@@ -51,7 +51,7 @@ bool sw_watching_is_on(struct sw_resp_conn *state)
     return sw_watcher_has_keys(&state->watch.watcher) || state->watch.is_lost;
 }
 
-bool sw_watching_add(struct sw_resp_conn *state, const void *keys, uint32_t count)
+int64_t sw_watching_add(struct sw_resp_conn *state, const void *keys, uint32_t count)
 {
     struct sw_watch_state *watch = &state->watch;
     if (!sw_watching_is_on(state)) {
@@ -60,9 +60,9 @@ bool sw_watching_add(struct sw_resp_conn *state, const void *keys, uint32_t coun
     }
     int64_t added = sw_watched_add(watched_of(state), &watch->watcher, keys,
                                    state->resp->batches->shape.key_bytes, count);
-    SW_COUNT(state->conn->net->counters, watch_refusals, added < 0);
+    SW_COUNT(state->conn->net->counters, watch_refusals, added == SW_WATCHED_FULL);
     count_keys(state, added < 0 ? 0 : added);
-    return added >= 0;
+    return added;
 }
 
 void sw_watching_until(struct sw_resp_conn *state, uint64_t at)

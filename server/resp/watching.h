@@ -15,9 +15,8 @@ struct sw_resp_conn;
 /* Returns true if the connection watches keys. */
 bool sw_watching_is_on(struct sw_resp_conn *state);
 
-/* Watches these keys in addition. The loop holds the empty gate. If that would exceed
- * watched-keys-max, adds no key and returns false. */
-bool sw_watching_add(struct sw_resp_conn *state, const void *keys, uint32_t count);
+/* Watches these keys in addition. The loop holds the empty gate. Returns as sw_watched_add. */
+int64_t sw_watching_add(struct sw_resp_conn *state, const void *keys, uint32_t count);
 
 /* Notes the earliest expiry time of the keys that are added next; UINT64_MAX: they never expire. */
 void sw_watching_until(struct sw_resp_conn *state, uint64_t at);

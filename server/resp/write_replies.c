@@ -338,8 +338,8 @@ static const char *group_refusal(const struct sw_resp_batch *batch,
          (result->group_count == 0 || result->group_refused[pending->group] == 0))) {
         return NULL;
     }
-    return result->status != SW_E_FULL
-               ? "-ERR the table failed and the server stops: see its log\r\n"
+    return result->status == SW_E_NOMEM  ? "-OOM " SW_NO_QUEUE "\r\n"
+           : result->status != SW_E_FULL ? "-" SW_TABLE_FAILED_LINE "\r\n"
            : result->group_count > 0 &&
                    result->group_refused[pending->group] == SW_REFUSED_COLLISION
                ? collision

@@ -3,10 +3,11 @@
 """WATCH and UNWATCH: EXEC executes nothing if a watched key was changed, and only then."""
 
 import random
+import resource
 import socket
 
 import wire
-from harness import Server, at_once, case, check, drawn_seed, equal, eventually, main, redis_server, talk, talk_to_redis
+from harness import SANITIZED, Server, at_once, case, check, drawn_seed, equal, eventually, main, redis_server, talk, talk_to_redis
 from replication import SMALL, caught_up, replica_of
 from ring import KEYS, OPERANDS, VALUES, Ring, numbers, place, serving
 
@@ -240,6 +241,22 @@ def limits():
     with Server("--engine", "cache", "--backend", "cpu", "--value-bytes", "8", "--capacity", "4K") as server, \
             server.connect() as connection:
         talk(wire.Replies(connection), ("WATCH 1", wire.Error("ERR the cache engine has no WATCH: a write may evict the entry between the read and the write")))
+
+
+@case
+def without_memory():
+    """WATCH is refused while there is no memory for the first watched keys of a table"""
+    if SANITIZED:
+        return
+    with Server(*CPU, "--watched-keys-max", "1M", environment={"MALLOC_ARENA_MAX": "1"}) as server, server.replies() as replies:
+        with open(f"/proc/{server.pid()}/statm", encoding="ascii") as statm:
+            used = int(statm.read().split()[0]) * resource.getpagesize()
+        before = resource.prlimit(server.pid(), resource.RLIMIT_AS, (used + (1 << 20), resource.RLIM_INFINITY))
+        refusal = wire.Error("OOM no memory for watched keys: free memory, then try again")
+        talk(replies, ("WATCH 1", refusal), ("SET 1 1", "OK"), ("MULTI", "OK"), ("GET 1", "QUEUED"), ("EXEC", [b"1"]))
+        resource.prlimit(server.pid(), resource.RLIMIT_AS, before)
+        talk(replies, ("WATCH 1", "OK"), ("SET 1 2", "OK"), ("MULTI", "OK"), ("EXEC", None))
+        equal(server.metrics()["sherwood_watch_refusals_total"], 0, "watched-keys-max was not reached")
 
 
 @case

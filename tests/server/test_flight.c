@@ -22,6 +22,8 @@ struct sw_queue {
     bool early[FLIGHTS]; /* and so does this one, whatever is older */
     unsigned polled;
     int refuse; /* what submit says instead, if not SW_OK */
+    int lacks;  /* what its creation says instead */
+    unsigned created;
     const struct sw_submitter *submitter;
     unsigned seen_submitting;
     int statuses[FLIGHTS];
@@ -32,6 +34,16 @@ uint64_t sw_table_last_sequence(struct sw_table *table)
 {
     (void)table;
     return 0;
+}
+
+/* The table is the queue that is created. */
+int sw_queue_create_for(struct sw_table *table, uint32_t thread, struct sw_queue **out)
+{
+    struct sw_queue *queue = (struct sw_queue *)(void *)table;
+    cr_assert(sw_submitter_is_submitting(queue->submitter)); /* the watchdog knows */
+    queue->created += thread;
+    *out = queue->lacks == SW_OK ? queue : NULL;
+    return queue->lacks;
 }
 
 int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
@@ -85,7 +97,7 @@ static void set_up(void)
     memset(&fixture, 0, sizeof(fixture));
     fixture.queue.room = FLIGHTS;
     fixture.queue.submitter = &fixture.submitter;
-    sw_submitter_init(&fixture.submitter, &fixture.queue);
+    sw_submitter_init(&fixture.submitter, (struct sw_table *)(void *)&fixture.queue, 1);
     sw_flights_init(&fixture.flights, &fixture.submitter, &fixture.counters);
     sw_flights_init(&fixture.others, &fixture.submitter, &fixture.counters);
     for (unsigned i = 0; i < FLIGHTS; i++) {
@@ -233,6 +245,22 @@ Test(flight, a_device_lost_at_submit_is_flagged_too)
     cr_assert_eq(fixture.list[1].batch.status, SW_E_DEVICE);
     cr_assert_eq(fixture.calls[0], 1);
     cr_assert_eq(fixture.calls[1], 1);
+}
+
+Test(flight, the_first_submit_creates_the_queue)
+{
+    cr_assert_eq(fixture.queue.created, 0);
+    fixture.queue.lacks = SW_E_NOMEM;
+    start(2);
+    cr_assert_eq(sw_flights_poll(&fixture.flights), 2);
+    cr_assert_eq(fixture.list[1].batch.status, SW_E_NOMEM);
+    cr_assert_not(fixture.flights.device_lost);
+    fixture.queue.lacks = SW_OK;
+    start(2);
+    fixture.queue.done = 2;
+    cr_assert_eq(sw_flights_poll(&fixture.flights), 2);
+    cr_assert_eq(fixture.list[1].batch.status, SW_OK);
+    cr_assert_eq(fixture.queue.created, 3, "once, after two attempts");
 }
 
 Test(flight, a_backlog_that_comes_on_meanwhile_skips_hidden_results)

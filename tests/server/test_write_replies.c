@@ -200,21 +200,27 @@ INTEGERS_TEST(a_refused_command_is_refused_alone)
     cr_assert_eq(pair->serve.loop->counters.command_errors, errors + 1);
 }
 
-/* After the device failed, every command of the batch gets the error. PING does not need the
- * device.
- */
+/* After the device failed, or where the loop's first batch finds no memory for a queue, every
+ * command of the batch gets the error. PING does not need the table. */
 INTEGERS_TEST(a_failed_batch_is_told_to_every_command_in_it)
 {
+    static const struct {
+        int status;
+        const char *line;
+    } rows[] = {{SW_E_DEVICE, "-ERR the table failed and the server stops: see its log\r\n"},
+                {SW_E_NOMEM, "-OOM " SW_NO_QUEUE "\r\n"}};
     struct sw_replies *filling = pair->serve.loop->first.resp.filling;
-    fake_say(pair->resp2, "GET 1\r\nPING\r\nSET 1 2\r\n");
-    filling->batch.flight.batch.status = SW_E_DEVICE;
-    sw_replies_write(filling);
-    fake_expect(pair->resp2,
-                "-ERR the table failed and the server stops: see its log\r\n+PONG\r\n-ERR the "
-                "table failed and the server stops: see its log\r\n");
-    sw_resp_batch_reset(&filling->batch);
-    filling->pendings = 0;
-    sw_text_reset(&filling->text);
+    char replies[512];
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        fake_say(pair->resp2, "GET 1\r\nPING\r\nSET 1 2\r\n");
+        filling->batch.flight.batch.status = rows[i].status;
+        sw_replies_write(filling);
+        snprintf(replies, sizeof(replies), "%s+PONG\r\n%s", rows[i].line, rows[i].line);
+        fake_expect(pair->resp2, replies);
+        sw_resp_batch_reset(&filling->batch);
+        filling->pendings = 0;
+        sw_text_reset(&filling->text);
+    }
 }
 
 /* --- bytes ------------------------------------------------------------------------------------ */
