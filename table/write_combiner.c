@@ -5,6 +5,7 @@
 #include "table/write_combiner_parts.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* From this many gathered operations on, a batch of another operation waits for the next launch:
@@ -25,13 +26,21 @@ int sw_combiner_open(struct sw_combiner *combiner, const struct sw_backend *back
                                      .gathers_all = gathers_all,
                                      .waiting_end = &combiner->waiting,
                                      .sweeps_end = &combiner->sweeps};
+    combiner->combined = calloc(SW_COMBINED_LAUNCHES, sizeof(*combiner->combined));
+    if (combiner->combined == NULL) {
+        return SW_E_NOMEM;
+    }
     for (uint32_t i = 0; i < SW_COMBINED_LAUNCHES; i++) {
         combiner->combined[i].number = i;
     }
-    /* The default attributes of Linux need no resources: this cannot fail, and if the queue cannot
-     * be opened, there is nothing to destroy. */
-    pthread_mutex_init(&combiner->lock, NULL);
-    return backend->queue_open(table, &combiner->queue);
+    const int status = backend->queue_open(table, &combiner->queue);
+    if (status != SW_OK) {
+        free(combiner->combined);
+        return status;
+    }
+    pthread_mutex_init(&combiner->lock,
+                       NULL); /* cannot fail with the default attributes of Linux */
+    return SW_OK;
 }
 
 void sw_combiner_close(struct sw_combiner *combiner)
@@ -39,6 +48,7 @@ void sw_combiner_close(struct sw_combiner *combiner)
     assert(combiner->waiting == NULL && combiner->sweeps == NULL && combiner->flying == 0);
     combiner->backend->queue_close(combiner->queue);
     pthread_mutex_destroy(&combiner->lock);
+    free(combiner->combined);
 }
 
 void sw_combiner_set_sequence(struct sw_combiner *combiner, uint64_t sequence)

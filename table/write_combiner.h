@@ -85,9 +85,9 @@ struct sw_combiner {
     bool is_led;       /* atomic: some thread leads */
 
     /* Used by the leader only. */
-    struct sw_combined_launch combined[SW_COMBINED_LAUNCHES];
-    uint32_t oldest; /* index of the oldest launch in flight */
-    uint32_t flying; /* launches in flight */
+    struct sw_combined_launch *combined; /* [SW_COMBINED_LAUNCHES] */
+    uint32_t oldest;                     /* index of the oldest launch in flight */
+    uint32_t flying;                     /* launches in flight */
 
     /* Used by sw_combiner_tidy only. */
     uint64_t idle_launches;   /* `launches` at the last call */
