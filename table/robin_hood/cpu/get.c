@@ -4,6 +4,8 @@
  */
 #include "table/robin_hood/cpu/get.h"
 
+#include <assert.h>
+
 #include "table/robin_hood/cpu/cpu.h"
 #include "table/robin_hood/cpu/search.h"
 

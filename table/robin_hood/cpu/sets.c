@@ -6,6 +6,7 @@
  */
 #include "table/robin_hood/cpu/sets.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "table/robin_hood/cpu/combined.h"
