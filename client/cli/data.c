@@ -115,9 +115,13 @@ void sw_cli_combine(struct sw_cli *cli, int code, int count, char **words)
     uint64_t now = 0;
     bool found = false;
     if (!sw_cli_values_are_numbers(cli)) {
-        sw_cli_reply_error(
-            cli, "ERR %s needs values that are integers: those of this server (engine %s) are not",
-            words[0], sherwood_server(cli->client)->engine);
+        sw_cli_reply_error(cli,
+                           "ERR %s needs values that are integers: start the server with --engine "
+                           "robin_hood and without --value-bytes%s",
+                           words[0],
+                           sherwood_server(cli->client)->value_format == SHERWOOD_VALUES_STRING
+                               ? "; redis-cli counts in strings"
+                               : "");
         return;
     }
     if (count == 3 && !sw_cli_number(cli, "value", words[2], value_max(cli), &operand)) {

@@ -14,13 +14,34 @@
 bool sw_cli_number(struct sw_cli *cli, const char *what, const char *word, uint64_t max,
                    uint64_t *out)
 {
+    return sw_cli_number_or(cli, what, word, max, "", out);
+}
+
+bool sw_cli_number_or(struct sw_cli *cli, const char *what, const char *word, uint64_t max,
+                      const char *remedy, uint64_t *out)
+{
     if (sw_decimal_parse((const uint8_t *)word, strlen(word), max, out)) {
         return true;
     }
     sw_cli_reply_error(
-        cli, "ERR %s \"%.40s\" is not an unsigned integer or out of range (0 to %" PRIu64 ")", what,
-        word, max);
+        cli, "ERR %s \"%.40s\" is not an unsigned integer or out of range (0 to %" PRIu64 ")%s",
+        what, word, max, remedy);
     return false;
+}
+
+/* Returns what a user of text keys can do. */
+static const char *remedy_of_texts(const struct sw_cli *cli)
+{
+    const struct sherwood_server *server = sherwood_server(cli->client);
+    if (cli->options->cluster) {
+        return "; a cluster has no string keys: use integers";
+    }
+    if (server->resp_keys == SHERWOOD_RESP_KEYS_HASH) {
+        return "; redis-cli writes the string keys of this server";
+    }
+    return server->key_bytes == sizeof(uint64_t)
+               ? "; for string keys start the server with --resp-keys auto"
+               : "; for string keys start the server with --key-bits 64";
 }
 
 bool sw_cli_key(struct sw_cli *cli, const char *word, uint64_t *out)
@@ -38,7 +59,8 @@ bool sw_cli_key(struct sw_cli *cli, const char *word, uint64_t *out)
                 word);
         cli->warned_of_hashes = true;
     }
-    return sw_cli_number(cli, "key", word, sw_cli_width_max(server->key_bytes), out);
+    return sw_cli_number_or(cli, "key", word, sw_cli_width_max(server->key_bytes),
+                            remedy_of_texts(cli), out);
 }
 
 bool sw_cli_arrays_init(struct sw_cli *cli, struct sw_cli_arrays *arrays, size_t count)

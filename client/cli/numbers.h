@@ -28,6 +28,9 @@ static inline void sw_cli_number_put(void *array, uint32_t bytes, size_t i, uint
  * returns false. */
 bool sw_cli_number(struct sw_cli *cli, const char *what, const char *word, uint64_t max,
                    uint64_t *out);
+/* Does the same. The error ends with `remedy`. */
+bool sw_cli_number_or(struct sw_cli *cli, const char *what, const char *word, uint64_t max,
+                      const char *remedy, uint64_t *out);
 
 /* Reads a word as a key. If the server's keys are auto, reads it as the server does for RESP
  * clients; otherwise as a number of the server's width. If the word is no key, prints an error and

@@ -354,10 +354,25 @@ static bool take_option(int option, char *argument, struct sw_cli_options *optio
     }
 }
 
+/* Returns why getopt or take_option refused an option. */
+static const char *why_refused(int option)
+{
+    switch (option) {
+    case '?':
+        return "there is no such option, or it takes no argument";
+    case ':':
+        return "it needs an argument";
+    case OPTION_FORMAT:
+        return "its argument is csv or bin";
+    default:
+        return "its argument is empty or wrong";
+    }
+}
+
 /* Reads options from argv[1] on. `order` is "+" to stop at the first other word. Returns the index
- * of the first word that is no option, or -1. */
+ * of the first word that is no option, or -1 and why in `wrong`. */
 static int read_options(int argc, char **argv, const char *order, struct sw_cli_options *options,
-                        struct server *server)
+                        struct server *server, const char **wrong)
 {
     static const struct option longs[] = {
         {"host", required_argument, NULL, 'h'},
@@ -389,7 +404,7 @@ static int read_options(int argc, char **argv, const char *order, struct sw_cli_
         {NULL, 0, NULL, 0},
     };
     char letters[32];
-    snprintf(letters, sizeof(letters), "%sh:p:s:a:qc", order);
+    snprintf(letters, sizeof(letters), "%s:h:p:s:a:qc", order);
     opterr = 0;
     optind = 0; /* starts getopt anew, whatever it has read before */
     for (;;) {
@@ -398,8 +413,10 @@ static int read_options(int argc, char **argv, const char *order, struct sw_cli_
         if (option == -1) {
             return optind;
         }
-        if (!sw_option_is_whole(argv, optind, index < 0 ? NULL : longs[index].name) ||
-            !take_option(option, optarg, options, server)) {
+        const bool is_whole =
+            sw_option_is_whole(argv, optind, index < 0 ? NULL : longs[index].name);
+        if (!is_whole || !take_option(option, optarg, options, server)) {
+            *wrong = is_whole ? why_refused(option) : "write the whole name of the option";
             return -1;
         }
     }
@@ -409,15 +426,16 @@ bool sw_cli_options_read(int argc, char **argv, struct sw_cli_options *options, 
                          size_t text_bytes)
 {
     struct server server = {0};
+    const char *reason = "";
     *options = (struct sw_cli_options){
         .program = argc > 0 ? argv[0] : "", .raw = -1, .connection = SHERWOOD_OPTIONS_INIT};
-    int words = read_options(argc, argv, "+", options, &server);
+    int words = read_options(argc, argv, "+", options, &server, &reason);
     if (words > 0 && words < argc &&
         (strcasecmp(argv[words], "load") == 0 || strcasecmp(argv[words], "dump") == 0)) {
         /* Options may follow load and dump. getopt moves them before the file; the command then
          * comes after them, just before the file. */
         char *command = argv[words];
-        int file = read_options(argc - words, argv + words, "", options, &server);
+        int file = read_options(argc - words, argv + words, "", options, &server, &reason);
         words = file < 0 ? -1 : words + file - 1;
         if (words > 0) {
             argv[words] = command;
@@ -426,10 +444,7 @@ bool sw_cli_options_read(int argc, char **argv, struct sw_cli_options *options, 
     if (words < 0) {
         int size = 0;
         const char *wrong = sw_option_wrong(argv, argc, optind, &size);
-        snprintf(text, text_bytes,
-                 "\"%.*s\" is not understood: an unknown or abbreviated option, or a missing or "
-                 "wrong argument",
-                 size, wrong);
+        snprintf(text, text_bytes, "\"%.*s\" is not understood: %s", size, wrong, reason);
         return false;
     }
     options->names_server = server.host != NULL || server.port != NULL || server.socket != NULL ||

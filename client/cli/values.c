@@ -81,7 +81,10 @@ bool sw_cli_value_put(struct sw_cli *cli, void *values, size_t i, const char *wo
     const size_t size = strlen(word);
     if (sw_cli_values_are_numbers(cli)) {
         uint64_t number = 0;
-        if (!sw_cli_number(cli, "value", word, sw_cli_width_max(server->value_bytes), &number)) {
+        if (!sw_cli_number_or(cli, "value", word, sw_cli_width_max(server->value_bytes),
+                              "; for strings start the server with --value-bytes N --value-type "
+                              "string",
+                              &number)) {
             return false;
         }
         sw_cli_number_put(values, server->value_bytes, i, number);

@@ -152,7 +152,8 @@ Test(cli, errors_change_nothing)
     cr_expect_eq(table.occupied, 0);
     cr_expect_eq(strcmp(run_line("GET abc"),
                         "ERR key \"abc\" is not an unsigned integer or out of range "
-                        "(0 to 4294967295)\n"),
+                        "(0 to 4294967295); for string keys start the server with --key-bits "
+                        "64\n"),
                  0);
 }
 
@@ -241,9 +242,6 @@ Test(cli, command_line)
         {3, {"c", "-p", "83536"}, NULL},
         {3, {"c", "-p", "0"}, NULL},
         {3, {"c", "-p", "http"}, NULL},
-        {3, {"c", "--format", "x"}, NULL},
-        {2, {"c", "--nonsense"}, NULL},
-        {2, {"c", "-p"}, NULL},
         {4, {"c", "dump", "f", "--nonsense"}, NULL},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -255,6 +253,32 @@ Test(cli, command_line)
         cr_assert_eq(good, cases[i].address != NULL, "case %zu", i);
         cr_expect(!good || strcmp(read.address, cases[i].address) == 0, "case %zu: %s", i,
                   read.address);
+    }
+}
+
+Test(cli, refused_options)
+{
+    static const struct {
+        const char *option, *argument, *why;
+    } cases[] = {
+        {"--format", "x", "its argument is csv or bin"},
+        {"--table", "", "its argument is empty or wrong"},
+        {"--nonsense", NULL, "there is no such option, or it takes no argument"},
+        {"--tabl", "x", "write the whole name of the option"},
+        {"-p", NULL, "it needs an argument"},
+        {"--table", NULL, "it needs an argument"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *const words[] = {"c", cases[i].option, cases[i].argument};
+        const int count = cases[i].argument == NULL ? 2 : 3;
+        struct command_line line;
+        struct sw_cli_options read;
+        char text[200], wanted[200];
+        set_argv(&line, count, words);
+        snprintf(wanted, sizeof(wanted), "\"%s\" is not understood: %s", cases[i].option,
+                 cases[i].why);
+        cr_assert(!sw_cli_options_read(count, line.argv, &read, text, sizeof(text)));
+        cr_expect_str_eq(text, wanted);
     }
 }
 
