@@ -70,7 +70,9 @@ def one_key():
         raises(KeyError, "42", c.__delitem__, 42)
         raises(TypeError, "not iterable", iter, c)
         raises(TypeError, "7379 is neither a text nor a list of texts: give one such as", sherwood.connect, 7379)
-        raises(TypeError, "", lambda: c[4.2])
+        raises(TypeError, "key 4.2: float is not a key: give an integer or a text", lambda: c[4.2])
+        raises(TypeError, "5: int is not a text: give a str or bytes", sherwood.text_key, 5)
+        raises(sherwood.Refused, "start the server with --value-bytes and --value-type", sherwood.connect, server.unix, value_dtype="f4")
         raises(ValueError, "not within", lambda: c[-1])
         check(bool(c), "a client is true, whatever its table holds")
 
@@ -166,7 +168,8 @@ def refused():
             raises(TypeError, "uint64 or int64", c.set_many, [1, 2], keys)
         raises(TypeError, "keys: element 0 of the list, 1.0, is not an integer: give integers (uint64)", c.get_many, [1.0])
         raises(TypeError, "keys: element 1 of the list, '1', is not an integer", c.get_many, [1, "1"])
-        raises(TypeError, "values: element 0 of the list, 'a', is not an integer", c.set_many, [1], ["a"])
+        raises(TypeError, "values: element 0 of the list, 'a', is not an integer: give integers (uint64), or start the server with",
+               c.set_many, [1], ["a"])
         raises(TypeError, "keys: element 1 of the list, True, is not an integer", c.get_many, [1, True])
         raises(ValueError, "lists of one length", c.get_many, [[1, 2], [3]])
         raises(ValueError, "lists of one length", c.get_many, [[1, 2], 3])

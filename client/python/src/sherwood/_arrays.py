@@ -93,12 +93,15 @@ def _of_list(given: Any, dtype: np.dtype[Any], what: str) -> np.ndarray[Any, Any
             raise ValueError(f"{what}: {shown(given)} has elements of several shapes: give lists of one length")
         return np.stack(parts)
     code = _CODES[dtype.itemsize]
+    wrong = f"is not an integer: give integers ({dtype})"
+    if what == "values" and any(isinstance(one, (str, bytes)) for one in given[:1]):
+        wrong += ", or start the server with --value-bytes N --value-type string"
     if not _BOOLS.isdisjoint(map(_type_of, given)):
-        raise TypeError(_wrong_element(given, _is_integer, what, f"is not an integer: give integers ({dtype})"))
+        raise TypeError(_wrong_element(given, _is_integer, what, wrong))
     try:
         return np.frombuffer(array.array(code if dtype.kind == "u" else code.lower(), given), dtype)
     except TypeError:
-        raise TypeError(_wrong_element(given, _is_integer, what, f"is not an integer: give integers ({dtype})")) from None
+        raise TypeError(_wrong_element(given, _is_integer, what, wrong)) from None
     except OverflowError:
         low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
         raise ValueError(_wrong_element(given, lambda one: low <= operator.index(one) <= high, what,

@@ -125,7 +125,8 @@ def layout_of(server: Server, wanted: Any, regions: Regions) -> Layout:
                       " records of `length` and `bytes`")
     if integer and dtype.itemsize != server.value_bytes:
         raise Refused(f"value_dtype {dtype}: it has {dtype.itemsize} byte{'s' * (dtype.itemsize > 1)}, and this server's values have"
-                      f" {server.value_bytes} bytes")
+                      f" {server.value_bytes} bytes: leave it out, give a dtype of {server.value_bytes} bytes, or start the server with"
+                      " --value-bytes and --value-type for rows of numbers")
     if server.value_format == "fixed":
         count, rest = divmod(server.value_bytes, dtype.itemsize)
         if rest != 0:

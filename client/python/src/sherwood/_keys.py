@@ -15,9 +15,16 @@ if TYPE_CHECKING:
     from ._facts import Layout
 
 
+def _bytes_of(text: Any) -> Any:
+    try:
+        return ffi.from_buffer(text.encode() if isinstance(text, str) else text)
+    except TypeError:
+        raise TypeError(f"{_arrays.shown(text)}: {type(text).__name__} is not a text: give a str or bytes") from None
+
+
 def hash_key(text: str | bytes | bytearray | memoryview) -> int:
     """Returns the key that a server with --resp-keys hash makes of this text. A str is encoded as UTF-8."""
-    held = ffi.from_buffer(text.encode() if isinstance(text, str) else text)
+    held = _bytes_of(text)
     return int(lib.sherwood_hash_key(held, len(held)))
 
 
@@ -25,7 +32,7 @@ def text_key(text: str | bytes | bytearray | memoryview) -> int:
     """Returns the key that a server with --resp-keys auto makes of this text. A str is encoded as UTF-8.
 
     Digits without a leading zero, up to 2^64 - 1, are that integer; any other text has the key of hash_key."""
-    held = ffi.from_buffer(text.encode() if isinstance(text, str) else text)
+    held = _bytes_of(text)
     return int(lib.sherwood_text_key(held, len(held)))
 
 
@@ -37,7 +44,12 @@ def one_key(key: Any) -> Any:
     """Returns a single key as an element of a list for `take`: an integer or a text."""
     if isinstance(key, bool):
         raise TypeError(f"key {key}: a bool is not a key: give an integer")
-    return key if isinstance(key, _TEXT) else operator.index(key)
+    if isinstance(key, _TEXT):
+        return key
+    try:
+        return operator.index(key)
+    except TypeError:
+        raise TypeError(f"key {_arrays.shown(key)}: {type(key).__name__} is not a key: give an integer or a text") from None
 
 
 def _texts(given: Any) -> Any:
