@@ -90,6 +90,13 @@ static void put_back(struct sw_net *net, struct sw_list *tried_in_vain, bool all
     }
 }
 
+/* Would a retry of the connection be in vain? */
+static bool must_wait(const struct sw_conn *conn)
+{
+    return conn->stall == SW_STALL_BATCH_MEMORY && conn->protocol->must_wait != NULL &&
+           conn->protocol->must_wait(conn);
+}
+
 /* If one connection stalls for arena memory again, those after it get no arena memory either
  * (arena_closed): a large request must not starve behind smaller ones. A connection that has gone
  * on and stalls again goes to the end of the list; put_back places one that was tried in vain. */
@@ -107,7 +114,9 @@ bool sw_net_retry_stalled(struct sw_net *net)
     for (; left > 0 && !sw_list_is_empty(&net->stalled) && !net->iteration.is_spent; left--) {
         struct sw_conn *conn = SW_CONTAINER(net->stalled.next, struct sw_conn, stalled);
         size_t held = sw_input_held(&conn->input);
-        sw_conn_resume(conn);
+        if (!must_wait(conn)) {
+            sw_conn_resume(conn);
+        }
         net->arena_closed |= conn->stall == SW_STALL_ARENA;
         if (conn->stall != SW_STALL_NONE && conn->stall != SW_STALL_PAUSED &&
             sw_input_held(&conn->input) == held) {

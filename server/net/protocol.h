@@ -49,6 +49,9 @@ struct sw_protocol {
      * is an incomplete request (conn->input.need says how many bytes it needs at least), or the
      * connection is stalled (conn->stall). */
     size_t (*feed)(struct sw_conn *conn, const uint8_t *bytes, size_t size);
+    /* Optional (NULL). Does a connection that is stalled for memory of a RESP batch still wait? It
+     * is asked often: a loop may have a thousand such connections. */
+    bool (*must_wait)(const struct sw_conn *conn);
     /* Optional (NULL). A stall has ended, and what it held back was fed; the connection may have
      * stalled again. */
     void (*resumed)(struct sw_conn *conn);

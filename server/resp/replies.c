@@ -13,6 +13,7 @@
 #include "server/limits.h"
 #include "server/net/conn.h"
 #include "server/resp/resp.h"
+#include "server/resp/resp_memory.h"
 #include "server/resp/slow.h"
 
 /* Longest error line: a command's name and its arguments, cut to 128 bytes each, and a sentence. */
@@ -34,6 +35,7 @@ void sw_replies_finish(struct sw_replies *replies)
         resp->running = NULL;
         resp->batches_done++;
     }
+    resp->memory->is_exhausted = false;
     resp->net->retry = true;
 }
 

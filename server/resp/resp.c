@@ -221,6 +221,11 @@ static void drop_nothing(struct sw_conn *conn)
     (void)conn;
 }
 
+static bool must_wait(const struct sw_conn *conn)
+{
+    return sw_resp_must_wait((const struct sw_resp_conn *)(const void *)conn->protocol_state);
+}
+
 static void check(const struct sw_conn *conn)
 {
     const struct sw_resp_conn *state =
@@ -238,6 +243,7 @@ const struct sw_protocol sw_resp_protocol = {
     .claims = claims,
     .open = open_conn,
     .feed = feed_commands,
+    .must_wait = must_wait,
     .refuse = refuse_resp_conn,
     .written = sw_resp_written,
     .drop_input = drop_nothing,

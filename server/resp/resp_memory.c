@@ -75,6 +75,9 @@ static struct sw_replies_memory *find(struct sw_resp_memory *memory, size_t byte
 {
     struct sw_replies_memory *small = NULL;
     bool fits = false; /* what is in use fits: then it will do, later */
+    if (keeps == NULL && memory->is_exhausted) {
+        return NULL;
+    }
     for (uint32_t i = 0; i < memory->count; i++) {
         struct sw_replies_memory *one = memory->all[i];
         const bool is_free = !is_in_use(one) && (keeps == NULL || one->borrower != keeps);
@@ -99,6 +102,7 @@ static struct sw_replies_memory *find(struct sw_resp_memory *memory, size_t byte
         }
     }
     *failed = !fits && (small != NULL || memory->count < memory->most);
+    memory->is_exhausted = keeps == NULL && !*failed;
     return NULL;
 }
 

@@ -26,7 +26,8 @@ struct sw_resp_memory {
     uint32_t pending_max; /* pending replies of a batch */
     uint32_t most;        /* resp-batches-max */
     uint32_t count;
-    uint32_t kept; /* never freed: those of the first table's batches */
+    uint32_t kept;     /* never freed: those of the first table's batches */
+    bool is_exhausted; /* no batch has ended since all memory was found in use */
     struct sw_replies_memory **all;
 };
 
@@ -35,6 +36,14 @@ struct sw_resp_memory {
 struct sw_resp_memory *sw_resp_memory_create(struct sw_resp *first);
 /* Frees the memory, which nothing borrows. NULL: does nothing. */
 void sw_resp_memory_destroy(struct sw_resp_memory *memory);
+
+/* Does a connection that waits for memory still wait? Its table has no memory, and all is in use.
+ */
+static inline bool sw_resp_must_wait(const struct sw_resp_conn *state)
+{
+    return state->resp->filling->memory == NULL && state->resp->memory->is_exhausted &&
+           state->view_number == state->conn->net->tables.number;
+}
 
 /* Lends memory to the replies, which have none. Returns false if all is in use, or is promised to
  * connections that have waited for it longer than this one, or if it cannot be allocated. */

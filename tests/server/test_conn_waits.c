@@ -99,6 +99,40 @@ NET_TEST(conn_waits, the_oldest_is_tried_first)
     }
 }
 
+static bool memory_is_scarce;
+
+static bool waits_for_memory(const struct sw_conn *conn)
+{
+    (void)conn;
+    return memory_is_scarce;
+}
+
+NET_TEST(conn_waits, who_would_wait_again_is_not_fed)
+{
+    static struct sw_protocol scarce; /* the fixture closes the connections after this function */
+    struct fake *peers[3];
+    scarce = toy_lines;
+    scarce.must_wait = waits_for_memory;
+    for (int i = 0; i < 3; i++) {
+        peers[i] = open_stalled(toy, SW_STALL_BATCH_MEMORY);
+        peers[i]->conn->protocol = &scarce;
+    }
+    const unsigned feeds = toy->feeds;
+    for (int tries = 0; tries < 2; tries++) {
+        memory_is_scarce = tries == 0;
+        toy->net.retry = true;
+        toy_iteration(toy);
+        cr_assert_eq(toy->feeds, feeds + 3U * (unsigned)tries);
+        struct sw_list *link = toy->net.stalled.next;
+        cr_assert_eq(SW_CONTAINER(link, struct sw_conn, stalled), peers[0]->conn,
+                     "the order stays");
+        cr_assert_eq(toy->net.memory_waiters, 3);
+    }
+    for (int i = 0; i < 3; i++) {
+        sw_conn_abort(peers[i]->conn);
+    }
+}
+
 NET_TEST(conn_waits, a_new_request_leaves_memory_to_who_waits_for_it)
 {
     struct fake *other = toy_peer(toy);
