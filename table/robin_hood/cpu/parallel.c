@@ -4,6 +4,7 @@
  */
 #include "table/robin_hood/cpu/parallel.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "table/robin_hood/cpu/combined.h"

@@ -73,24 +73,3 @@ static inline struct RH(match) RH(search)(const struct RH(slot) * bucket, RH_WOR
     return match;
 }
 #endif
-
-/* Finds m, which is not in its home bucket, or is all ones. `stash` says whether the stash holds
- * entries. */
-static inline struct RH(place)
-    RH(locate_next)(const struct RH(table) * table, RH_WORD m, bool stash, uint64_t *probes)
-{
-    const uint64_t home = RH(home)(&table->main, m);
-    if (home + 1 < RH(reach)(&table->main, home) && m != RH_EMPTY) {
-        struct RH(slot) *bucket = RH(bucket)(&table->main, home + 1);
-        const struct RH(match) match = RH(search)(bucket, m);
-        if (match.same != 0 || (match.larger != 0 && !stash)) {
-            struct RH(slot) *slot = bucket + sw_first_slot(match.same);
-            const RH_WORD held = RH(slot_value)(RH(slot_load)(slot));
-            *probes += 2;
-            return (struct RH(place)){.slot = slot,
-                                      .found = match.same != 0,
-                                      .value = held & (0 - (RH_WORD)(match.same != 0))};
-        }
-    }
-    return RH(locate)(table, m, probes);
-}

@@ -114,13 +114,13 @@ static const struct RH(record) * RH(record_ahead)(const struct RH(run) * run, ui
                                                : NULL;
 }
 
-/* Records of one block, sorted by what their home buckets tell. */
+/* Records of one block, sorted by what one bucket tells of their keys. */
 struct RH(sorted) {
     const struct RH(work) * work;
     struct sw_counters *counters;
-    struct RH(record) * present[SW_CPU_BLOCK]; /* the home bucket has the key, in the slot: */
+    struct RH(record) * present[SW_CPU_BLOCK]; /* the bucket has the key, in the slot: */
     struct RH(slot) * slots[SW_CPU_BLOCK];
-    struct RH(record) * absent[SW_CPU_BLOCK]; /* the home bucket proves that the key is absent */
+    struct RH(record) * absent[SW_CPU_BLOCK]; /* the bucket proves that the key is absent */
     struct RH(record) * later[SW_CPU_BLOCK];  /* the key may be in a later bucket */
     uint32_t present_count, absent_count, later_count;
 };
@@ -129,7 +129,8 @@ struct RH(sorted) {
 struct RH(updates) {
     const struct RH(job) * job;
     struct RH(gather) gather;
-    struct RH(sorted) blocks[2]; /* this block; and the one before, whose second pass is to come */
+    struct RH(sorted) homes[2]; /* by home buckets: this block, and the one before */
+    struct RH(sorted) nexts[2]; /* by the buckets after them: the two blocks before */
     uint32_t turn;
     bool stash; /* the stash holds entries */
 };
@@ -137,10 +138,15 @@ struct RH(updates) {
 static void RH(updates_init)(struct RH(updates) * updates, const struct RH(job) * job,
                              const struct RH(partition) * partition)
 {
+    assert(job->table->main.max_probe > 0); /* there is a bucket after any home */
     updates->job = job;
     updates->turn = 0;
-    updates->blocks[0].later_count = 0;
-    updates->blocks[1].later_count = 0;
+    for (int k = 0; k < 2; k++) {
+        updates->homes[k].later_count = 0;
+        updates->nexts[k].later_count = 0;
+        updates->homes[k].work = NULL;
+        updates->homes[k].counters = NULL;
+    }
     updates->stash = job->table->state->stash_occupied != 0;
     RH(gather_init)(&updates->gather, job, partition);
 }
@@ -163,91 +169,128 @@ static void RH(update_at)(struct RH(updates) * updates, const struct RH(sorted) 
     count->misses += !record->found;
 }
 
-/* Sorts the records [begin, end) of a run, without a branch on what their home buckets hold.
- * Prefetches the buckets of later records, and the second buckets of these. */
+/* Sorts a record without a branch on what the bucket holds. If the key may be in a later bucket,
+ * prefetches the next one. `proof` is ~0 if a larger slot proves that a key is absent, otherwise 0.
+ */
+__attribute__((always_inline)) static inline void
+RH(sort_record)(struct RH(sorted) * sorted, struct RH(record) * record, struct RH(slot) * bucket,
+                uint32_t proof, uint32_t counts[3])
+{
+    const struct RH(match) match = RH(search)(bucket, record->m);
+    const uint32_t same = record->m == RH_EMPTY ? 0 : match.same;
+    const uint32_t larger = match.larger & proof;
+    const uint32_t later = (same | larger) == 0;
+    sorted->present[counts[0]] = record;
+    sorted->slots[counts[0]] = bucket + sw_first_slot(same);
+    sorted->absent[counts[1]] = record;
+    sorted->later[counts[2]] = record;
+    counts[0] += same != 0;
+    counts[1] += (same == 0) & (larger != 0);
+    counts[2] += later;
+    __builtin_prefetch(bucket + later * SW_BUCKET_SLOTS, 0, 3);
+}
+
+static void RH(end_sorted)(struct RH(sorted) * sorted, const uint32_t counts[3])
+{
+    sorted->present_count = counts[0];
+    sorted->absent_count = counts[1];
+    sorted->later_count = counts[2];
+}
+
+/* Sorts the records [begin, end) of a run by their home buckets. Prefetches those of later
+ * records. */
 static void RH(sort_homes)(const struct RH(updates) * updates, struct RH(sorted) * sorted,
                            const struct RH(run) * run, uint32_t begin, uint32_t end)
 {
-    const struct RH(table) *table = updates->job->table;
-    const struct RH(view) main = table->main;
-    const uint32_t proof = updates->stash ? 0 : ~0U; /* whether a larger slot proves absence */
-    uint32_t present = 0, absent = 0, later = 0;
+    const struct RH(view) main = updates->job->table->main;
+    const uint32_t proof = updates->stash ? 0 : ~0U;
+    uint32_t counts[3] = {0, 0, 0};
     for (uint32_t r = begin; r < end; r++) {
         struct RH(record) *record = &run->records[r];
         const struct RH(record) *ahead = RH(record_ahead)(run, r + SW_CPU_AHEAD);
-        struct RH(slot) *bucket = RH(bucket)(&main, RH(home)(&main, record->m));
         if (ahead != NULL) {
-            RH(prefetch)(table, ahead->m);
+            RH(prefetch)(updates->job->table, ahead->m);
         }
-        const struct RH(match) match = RH(search)(bucket, record->m);
-        const uint32_t same = record->m == RH_EMPTY ? 0 : match.same;
-        const uint32_t larger = match.larger & proof;
-        sorted->present[present] = record;
-        sorted->slots[present] = bucket + sw_first_slot(same);
-        sorted->absent[absent] = record;
-        sorted->later[later] = record;
-        present += same != 0;
-        absent += (same == 0) & (larger != 0);
-        later += (same | larger) == 0;
-        __builtin_prefetch(bucket + ((same | larger) == 0) * SW_BUCKET_SLOTS, 0, 3);
+        RH(sort_record)
+        (sorted, record, RH(bucket)(&main, RH(home)(&main, record->m)), proof, counts);
     }
-    sorted->present_count = present;
-    sorted->absent_count = absent;
-    sorted->later_count = later;
+    RH(end_sorted)(sorted, counts);
 }
 
-/* Updates the records of a block whose home buckets decide. */
-static void RH(update_homes)(struct RH(updates) * updates, const struct RH(sorted) * sorted)
+/* Sorts the records that a block left to its second pass, by the buckets after their homes. */
+static void RH(sort_nexts)(const struct RH(updates) * updates, struct RH(sorted) * sorted,
+                           struct RH(sorted) * homes)
+{
+    const struct RH(view) main = updates->job->table->main;
+    const uint32_t proof = updates->stash ? 0 : ~0U;
+    uint32_t counts[3] = {0, 0, 0};
+    for (uint32_t k = 0; k < homes->later_count; k++) {
+        struct RH(record) *record = homes->later[k];
+        RH(sort_record)
+        (sorted, record, RH(bucket)(&main, RH(home)(&main, record->m) + 1), proof, counts);
+    }
+    RH(end_sorted)(sorted, counts);
+    sorted->work = homes->work;
+    sorted->counters = homes->counters;
+    homes->later_count = 0;
+}
+
+/* Updates the sorted records that are present or absent, and were searched by `probes` buckets. */
+static void RH(update_sorted)(struct RH(updates) * updates, const struct RH(sorted) * sorted,
+                              uint64_t probes)
 {
     for (uint32_t k = 0; k < sorted->present_count; k++) {
         struct RH(slot) *slot = sorted->slots[k];
         const struct RH(place)
             place = {.slot = slot, .found = true, .value = RH(slot_value)(RH(slot_load)(slot))};
-        RH(update_at)(updates, sorted, &place, sorted->present[k], 1);
+        RH(update_at)(updates, sorted, &place, sorted->present[k], probes);
     }
     for (uint32_t k = 0; k < sorted->absent_count; k++) {
         const struct RH(place) place = {.slot = NULL};
-        RH(update_at)(updates, sorted, &place, sorted->absent[k], 1);
+        RH(update_at)(updates, sorted, &place, sorted->absent[k], probes);
     }
 }
 
-/* The second pass over a block: updates the other records. */
-static void RH(update_later)(struct RH(updates) * updates, struct RH(sorted) * sorted)
+/* The second pass over the block before this one, and the third over the block before that. */
+static void RH(update_before)(struct RH(updates) * updates)
 {
-    for (uint32_t k = 0; k < sorted->later_count; k++) {
-        struct RH(record) *record = sorted->later[k];
+    struct RH(sorted) *next = &updates->nexts[updates->turn];
+    struct RH(sorted) *last = &updates->nexts[updates->turn ^ 1];
+    RH(sort_nexts)(updates, next, &updates->homes[updates->turn ^ 1]);
+    RH(update_sorted)(updates, next, 2);
+    for (uint32_t k = 0; k < last->later_count; k++) {
         uint64_t probes = 0;
-        const struct RH(place) place =
-            RH(locate_next)(updates->job->table, record->m, updates->stash, &probes);
-        RH(update_at)(updates, sorted, &place, record, probes);
+        const struct RH(place) place = RH(locate)(updates->job->table, last->later[k]->m, &probes);
+        RH(update_at)(updates, last, &place, last->later[k], probes);
     }
-    sorted->later_count = 0;
+    last->later_count = 0;
+    updates->turn ^= 1;
 }
 
 /* Updates the records of a run, a block at a time. The first SW_CPU_AHEAD home buckets are
- * prefetched. As in get.inl, a second pass updates the records whose keys may lie behind their home
- * buckets, after the first pass over the next block, which may be of the next run. No entry moves
- * meanwhile (rule 6), and the stash does not change. So all operations on a key are in the same
- * pass and in the same list of their blocks, in their order. */
+ * prefetched. As in get.inl, a second and a third pass update the records whose keys may lie behind
+ * their home buckets, after the first passes over the next blocks, which may be of the next runs.
+ * No entry moves meanwhile (rule 6), and the stash does not change. So all operations on a key are
+ * in the same pass and in the same list of their blocks, in their order. */
 static void RH(update_run)(struct RH(updates) * updates, const struct RH(work) * work,
                            const struct RH(run) * run, struct sw_counters *counters)
 {
     for (uint32_t begin = 0; begin < run->count; begin += SW_CPU_BLOCK) {
         const uint32_t end = run->count - begin < SW_CPU_BLOCK ? run->count : begin + SW_CPU_BLOCK;
-        struct RH(sorted) *sorted = &updates->blocks[updates->turn];
-        updates->turn ^= 1;
+        struct RH(sorted) *sorted = &updates->homes[updates->turn];
         sorted->work = work;
         sorted->counters = counters;
         RH(sort_homes)(updates, sorted, run, begin, end);
-        RH(update_homes)(updates, sorted);
-        RH(update_later)(updates, &updates->blocks[updates->turn]);
+        RH(update_sorted)(updates, sorted, 1);
+        RH(update_before)(updates);
     }
 }
 
-/* Ends the updates: the second pass over the last block. */
+/* Ends the updates: the passes over the last two blocks. */
 static void RH(updates_end)(struct RH(updates) * updates)
 {
-    RH(update_later)(updates, &updates->blocks[updates->turn ^ 1]);
+    RH(update_before)(updates);
+    RH(update_before)(updates);
 }
 
 /* Prefetches the home buckets of the first records of a run. */
