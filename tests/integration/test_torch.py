@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """sherwood.torch with torch itself: operators, torch.compile, and on a GPU its allocators and JAX."""
 
+import concurrent.futures
 import contextlib
 import copy
 import ctypes
@@ -16,7 +17,7 @@ import sys
 import attached
 import fake_torch
 from attached import DRIVER, EMULATED, LIBRARY, loaded
-from harness import BUILD, Skip, case, check, equal, main
+from harness import BUILD, Skip, case, check, equal, eventually, main
 from package import LIB, daemon, np, pause, raises, sherwood
 
 KEYS = 300
@@ -115,8 +116,7 @@ def defaults():
                     for got in (out, table.lookup(keys, number)[0], *([] if isinstance(number, np.generic) else compiled_lookup(keys, number)[:1])):
                         equal((got.dtype, set(got.flatten().tolist())), (dtype, {wanted}), f"{number!r}")
                 if dtype.is_floating_point:
-                    result = torch.library.opcheck(torch.ops.sherwood.lookup.float, (table.number, table.state, keys, 2.5))
-                    equal(set(result.values()), {"SUCCESS"})
+                    equal(set(torch.library.opcheck(torch.ops.sherwood.lookup.float, (table.number, table.state, keys, 2.5)).values()), {"SUCCESS"})
                 for number in (2**64, -2**63 - 1):
                     raises(ValueError, "has more than 64 bits", table.lookup, keys, number)
 
@@ -280,25 +280,22 @@ def embedding():
                 equal(layer(unknown[:, :0]).shape, (1, 0, 4), "no keys")
                 layer.init = lambda keys: torch.zeros(len(keys), 3)
                 raises(ValueError, "init returned rows of shape (2, 3) for 2 keys", layer, unknown + 10)
-                other = layer.table.set_absent(unknown[0], torch.ones(2, 4, device=unknown.device))
-                equal(other.tolist(), [[0] * 4] * 2, "the first of two trainers counts")
+                equal(layer.table.set_absent(unknown[0], torch.ones(2, 4, device=unknown.device)).tolist(), [[0] * 4] * 2, "the first of two trainers counts")
                 raises(ValueError, "start the server with --value-type f32 --value-bytes 32", sherwood.torch.Embedding, table, 8, lr=1)
     with clients() as kinds:
         raises(ValueError, "torch.int64", sherwood.torch.Embedding, sherwood.torch.Table(kinds[0][0]), 1, lr=1)
 
 
 def trained(torch, table, ahead):
-    """Trains two layers of one table on batches that share keys. `ahead`: where each layer prefetches its next batch. Returns the
-    losses and the rows."""
+    """Trains two layers of one table on batches that share keys. Each prefetches at `ahead`. Returns the losses and the rows."""
     torch.manual_seed(11)  # calls of init in another order would give other rows
     layers = [sherwood.torch.Embedding(table, 4, lambda keys: torch.randn(len(keys), 4), lr=0.1) for _ in range(2)]
     rng, losses = np.random.default_rng(5), []
     batches = [[torch.from_numpy(rng.integers(0, 40 + 5 * i, (6, 3))) for _ in layers] for i in range(25)]
     for batch, following in zip(batches, [*batches[1:], None]):
         def prefetch(at, keys=following):
-            for layer, each in zip(layers, keys or ()):
-                if at == ahead:
-                    layer.prefetch(each)
+            for layer, each in zip(layers, keys or ()) if at == ahead else ():
+                layer.prefetch(each)
         prefetch("start")
         rows = [layer(keys.clone()) for layer, keys in zip(layers, batch)]
         prefetch("forward")
@@ -320,22 +317,30 @@ def embedding_prefetched():
         for ahead in ("start", "forward", "backward"):
             client.flush()
             got = trained(torch, table, ahead)
-            equal(got[0], wanted[0], f"losses of prefetch at {ahead}")
-            check(all(torch.equal(a, b) for a, b in zip(got[1], wanted[1])), f"rows of prefetch at {ahead}")
+            check(got[0] == wanted[0] and all(torch.equal(a, b) for a, b in zip(got[1], wanted[1])), f"losses and rows of prefetch at {ahead}")
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda _: trained(torch, table, "start"), range(4)))
+        with sherwood.connect(server.unix, timeout=.5) as client_2:
+            keys, layer = torch.arange(600, 604), sherwood.torch.Embedding(sherwood.torch.Table(client_2), 4, lr=1)
+            loss = layer(keys).sum()
+            layer.prefetch(keys)
+            layer._batches[0]._future.result()  # pylint: disable=protected-access
+            pause(server)
+            raises(sherwood.Timeout, "unknown", loss.backward)
+            os.kill(server.pid(), signal.SIGCONT)
+            eventually(lambda: table.lookup(keys)[0][0, 0].item() == -1, "the step takes place")
+            equal(layer(keys)[0].tolist(), [-1.] * 4, "a step that failed for the client may have changed the rows")
         layer, keys = sherwood.torch.Embedding(table, 4, lr=1), torch.tensor([[300, 301], [300, 5]])
         layer.prefetch(keys)
         layer._batches[0]._future.result()  # pylint: disable=protected-access
         table.set_(torch.tensor([5]), torch.full((1, 4), 2.))  # past the layer: the prefetched row counts
-        first = layer.eval()(keys.clone())
-        check(not torch.equal(first[1, 1], layer(keys)[1, 1]), "the second call reads")
+        check(not torch.equal(layer.eval()(keys.clone())[1, 1], layer(keys)[1, 1]), "the second call reads")
         layer.prefetch(keys)
-        mine, keys = keys, keys.clone()
-        mine += 1000  # the caller's array may change
+        keys, mine = keys.clone(), keys.add_(1000)  # the caller's array may change
         equal(layer(mine).abs().sum().item(), 0, "other keys are read")
         layer.prefetch(mine.int().long()[:1])
         raises(sherwood.Refused, "2 batches wait for a call of the layer", layer.prefetch, keys)
-        copies = copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))
-        for each in copies:
+        for each in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
             each.prefetch(keys)
         layer.forget()
         pause(server)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import threading
 import weakref
 from concurrent.futures import Future
 from typing import Any, Callable, Optional, Union
@@ -190,8 +191,10 @@ class _Rows(torch.autograd.Function):
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[None, None, None]:
         """Adds -lr times the gradient to each row."""
         keys, table = ctx.saved_tensors[0], ctx.layer.table
-        table.add_(keys, gradient * -ctx.layer.lr)
-        _Batch.note(table, keys)
+        try:
+            table.add_(keys, gradient * -ctx.layer.lr)
+        finally:  # a call that failed may have taken effect
+            _Batch.note(table, keys)
         return None, None, None
 
 
@@ -199,6 +202,7 @@ class _Batch:
     """The keys of a call of an Embedding, and with `begin` their rows as they were then."""
 
     _begun: weakref.WeakSet[_Batch] = weakref.WeakSet()
+    _lock = threading.Lock()  # of _begun, and of _old of its batches
 
     def __init__(self, table: Table, given: torch.Tensor) -> None:
         self.given = given
@@ -214,22 +218,25 @@ class _Batch:
 
     def begin(self, client: Client) -> None:
         """Begins to read the rows."""
+        with self._lock:
+            self._begun.add(self)  # first, so that no write during the read is missed
         self._future = client.submit.get_many(self.keys)
-        self._begun.add(self)
 
     @classmethod
     def note(cls, table: Table, keys: torch.Tensor) -> None:
         """Notes that a layer wrote the rows of keys."""
-        for batch in cls._begun:
-            if isinstance(table.calls, Client) and _place(table.calls) == _place(batch._table.calls):
-                old = torch.isin(batch.keys, keys)
-                batch._old = old if batch._old is None else batch._old | old
+        with cls._lock:
+            for batch in cls._begun:
+                if isinstance(table.calls, Client) and _place(table.calls) == _place(batch._table.calls):
+                    old = torch.isin(batch.keys, keys)
+                    batch._old = old if batch._old is None else batch._old | old
 
     def read(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns the rows of the distinct keys as they are now, and a mask of the present ones."""
         if self._future is None:
             return self._table.lookup(self.keys)
-        self._begun.discard(self)
+        with self._lock:
+            self._begun.discard(self)
         rows, found = self._future.result()
         if self._old is not None and self._old.any():
             rows[self._old], found[self._old] = self._table.lookup(self.keys[self._old])
