@@ -103,17 +103,18 @@ def defaults():
     """absent keys have the default: an integer of 64 bits, signed or not, or a number of the rows, also in a compiled program"""
     torch = needs_torch()
     import sherwood.torch  # pylint: disable=import-outside-toplevel,redefined-outer-name
-    for flags, dtype, numbers in (((), torch.int64, (5, -1, 2**63 + 3, 2**64 - 1, np.uint64(2**63))), (ROWS, torch.float32, (3, 2.5, np.float32(-1.5)))):
+    for flags, dtype, numbers in (((), torch.int64, (5, -1, 2**63 + 3, 2**64 - 1, np.uint64(2**63), torch.tensor(-7))),
+                                  (ROWS, torch.float32, (3, 2.5, -2**63, 2**63, np.uint64(2**63), np.float32(-1.5), torch.tensor(2.5)))):
         with clients(*flags) as kinds:
             for calls, wait in kinds:
                 table = sherwood.torch.Table(calls, wait=wait)
                 keys = torch.arange(9, device=table.state.device)
                 compiled_lookup = torch.compile(lambda keys, default: table.lookup(keys, default), backend="aot_eager", fullgraph=True)
                 for number in numbers:
-                    wanted = number if dtype.is_floating_point else (int(number) + 2**63) % 2**64 - 2**63
+                    wanted = float(number) if dtype.is_floating_point else (int(number) + 2**63) % 2**64 - 2**63
                     out = torch.zeros((9, *table.value_shape), dtype=dtype, device=keys.device)
                     table.lookup_into(keys, out, default=number)
-                    for got in (out, table.lookup(keys, number)[0], *([] if isinstance(number, np.generic) else compiled_lookup(keys, number)[:1])):
+                    for got in (out, table.lookup(keys, number)[0], *([] if isinstance(number, (np.generic, torch.Tensor)) else compiled_lookup(keys, number)[:1])):
                         equal((got.dtype, set(got.flatten().tolist())), (dtype, {wanted}), f"{number!r}")
                 if dtype.is_floating_point:
                     equal(set(torch.library.opcheck(torch.ops.sherwood.lookup.float, (table.number, table.state, keys, 2.5)).values()), {"SUCCESS"})
@@ -318,9 +319,8 @@ def embedding_prefetched():
             client.flush()
             got = trained(torch, table, ahead)
             check(got[0] == wanted[0] and all(torch.equal(a, b) for a, b in zip(got[1], wanted[1])), f"losses and rows of prefetch at {ahead}")
-        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        with concurrent.futures.ThreadPoolExecutor(4) as pool, sherwood.connect(server.unix, timeout=.5) as client_2:
             list(pool.map(lambda _: trained(torch, table, "start"), range(4)))
-        with sherwood.connect(server.unix, timeout=.5) as client_2:
             keys, layer = torch.arange(600, 604), sherwood.torch.Embedding(sherwood.torch.Table(client_2), 4, lr=1)
             loss = layer(keys).sum()
             layer.prefetch(keys)

@@ -60,6 +60,7 @@ class Table:
         self.wait = wait
         self.value_shape = calls.value_shape
         self.value_dtype = _dtype_of(calls.value_dtype)
+        self.default_bits = 64 if self.value_dtype.is_floating_point else 8 * self.value_dtype.itemsize - (calls.value_dtype.kind == "i")
         self.number = next(_numbers)
         place = f"cuda:{calls.ordinal}" if isinstance(calls, Device) else "cpu"
         self.state = torch.zeros(1, dtype=torch.int64, device=place)
@@ -73,13 +74,13 @@ class Table:
 
     def lookup(self, keys: torch.Tensor, default: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns the values of keys, and a mask of the present ones. An absent key has the value `default`, or 0."""
-        values, found = torch.ops.sherwood.lookup(self.number, self.state, keys, _number(default))
+        values, found = torch.ops.sherwood.lookup(self.number, self.state, keys, _number(self, default))
         return values, found
 
     def lookup_into(self, keys: torch.Tensor, out: torch.Tensor, found: Optional[torch.Tensor] = None,
                     default: Any = None) -> None:
         """Does the same, and stores the results in tensors of the caller."""
-        torch.ops.sherwood.lookup_into(self.number, self.state, keys, out, found, _number(default))
+        torch.ops.sherwood.lookup_into(self.number, self.state, keys, out, found, _number(self, default))
 
     def set_(self, keys: torch.Tensor, values: torch.Tensor) -> None:
         """Stores values."""
@@ -271,14 +272,16 @@ def _dtype_of(dtype: np.dtype[Any]) -> torch.dtype:
     return found
 
 
-def _number(default: Any) -> Any:
+def _number(table: Table, default: Any) -> Any:
     """Returns a default as an argument of the operators: torch's integers are signed, and it rounds numpy's float32 to one of them."""
+    if isinstance(default, torch.Tensor):
+        default = default.item()  # torch would cut off its fraction
     if isinstance(default, np.floating):
         return float(default)
     if isinstance(default, (int, np.integer)) and not -2**63 <= default < 2**63:
-        if not 0 <= default < 2**64:
-            raise ValueError(f"default: {default} has more than 64 bits: give a value of the table")
-        return int(default) - 2**64
+        if not 0 <= default < 2**table.default_bits:
+            raise ValueError(f"default: {default} has more than {table.default_bits} bits: give a value of the table")
+        return float(default) if table.value_dtype.is_floating_point else int(default) - 2**64
     return default
 
 
