@@ -169,6 +169,8 @@ def refusals():
     with table_of("--max-capacity", "64K") as (jax, client, table):
         keys, state = jax.numpy.arange(9), table.state
         raises(TypeError, "the keys have the dtype int32, and this call needs uint64 or int64", table.lookup, state, keys.astype("int32"))
+        raises(TypeError, "the default 0.5 is not an integer", table.lookup, state, keys, 0.5)
+        raises(ValueError, "broadcast", table.lookup, state, keys, np.ones((4, *keys.shape), np.uint64))
         raises(TypeError, "the values have the dtype float32", table.set, state, keys, keys.astype("float32"))
         raises(ValueError, "the shape (8,), and these keys need (9,)", table.set, state, keys, keys[:8])
         raises(TypeError, "not a client", sherwood.jax.Table, 3)

@@ -75,8 +75,10 @@ class Table:
         """Returns the values of keys, a mask of the present ones, and the next state. An absent key has the value `default`."""
         state, values, found = self._call("get", lib.SHERWOOD_GET, state, keys, previous=True, found=True)
         if not (isinstance(default, int) and default == 0):  # absent keys have zeros
+            if self._layout.value_dtype.kind in "iu" and jnp.issubdtype(jnp.result_type(default), jnp.floating):
+                raise TypeError(f"get: the default {default} is not an integer: give a value of {values.dtype}")
             mask = found.reshape(found.shape + (1,) * len(self._layout.value_shape))
-            values = jnp.where(mask, values, jnp.asarray(default, values.dtype))
+            values = jnp.where(mask, values, jnp.broadcast_to(jnp.asarray(default, values.dtype), values.shape))
         return values, found, state
 
     def set(self, state: jax.Array, keys: jax.Array, values: jax.Array) -> jax.Array:
