@@ -195,9 +195,10 @@ struct sw_resp_memory *sw_resp_memory_create(struct sw_resp *first)
     memory->counters = first->net->counters;
     memory->pending_max = first->net->config->round_ops_max;
     memory->most = first->net->config->resp_batches_max;
+    memory->kept_bytes = first->replies[0].batch.memory_bytes;
     memory->all = calloc(memory->most, sizeof(struct sw_replies_memory *));
     for (; memory->all != NULL && memory->kept < count; memory->kept++) {
-        struct sw_replies_memory *one = add(memory, lent[memory->kept]->batch.memory_bytes);
+        struct sw_replies_memory *one = add(memory, memory->kept_bytes);
         if (one == NULL) {
             sw_resp_give_back(first);
             sw_resp_memory_destroy(memory);
@@ -224,20 +225,35 @@ void sw_resp_memory_destroy(struct sw_resp_memory *memory)
     free(memory);
 }
 
+/* Frees memory that is idle, or the part of it that the first table does not need. */
+static void shrink(struct sw_resp_memory *memory, uint32_t i)
+{
+    struct sw_replies_memory *one = memory->all[i];
+    const bool is_kept = i < memory->kept;
+    if (is_kept && one->io_bytes <= memory->kept_bytes) {
+        return;
+    }
+    if (one->borrower != NULL) {
+        sw_replies_give_back(one->borrower);
+    }
+    if (is_kept) {
+        (void)set_io(memory, one, memory->kept_bytes); /* in vain: the next batch tries again */
+    } else {
+        free_one(memory, one);
+        memory->all[i] = memory->all[--memory->count];
+    }
+    show_bytes(memory);
+}
+
 void sw_resp_memory_sweep(struct sw_resp_memory *memory, uint64_t now_ms)
 {
-    for (uint32_t i = memory->count; i-- > memory->kept;) {
+    for (uint32_t i = memory->count; i-- > 0;) {
         struct sw_replies_memory *one = memory->all[i];
         if (one->is_used || is_in_use(one)) {
             one->is_used = false;
             one->used_ms = now_ms;
         } else if (now_ms - one->used_ms >= SW_RESP_IDLE_MS) {
-            if (one->borrower != NULL) {
-                sw_replies_give_back(one->borrower);
-            }
-            free_one(memory, one);
-            memory->all[i] = memory->all[--memory->count];
-            show_bytes(memory);
+            shrink(memory, i);
         }
     }
 }

@@ -28,6 +28,7 @@ struct sw_resp_memory {
     uint32_t count;
     uint32_t kept;     /* never freed: those of the first table's batches */
     bool is_exhausted; /* no batch has ended since all memory was found in use */
+    size_t kept_bytes; /* I/O memory of each, once larger tables no longer use them */
     struct sw_replies_memory **all;
 };
 
@@ -67,7 +68,8 @@ int sw_resp_reserve(struct sw_resp *resp, const struct sw_replies *keeps);
 /* Takes the memory of a table's batches back. They are empty. */
 void sw_resp_give_back(struct sw_resp *resp);
 
-/* Frees what no batch has used for SW_RESP_IDLE_MS. Call it every SW_SWEEP_MS. */
+/* Frees what no batch has used for SW_RESP_IDLE_MS, but keeps what the first table needs. Call it
+ * every SW_SWEEP_MS. */
 void sw_resp_memory_sweep(struct sw_resp_memory *memory, uint64_t now_ms);
 
 /* Asserts the invariants that hold between two events. */

@@ -74,6 +74,19 @@ def many_clients_of_many_tables():
         eventually(lambda: server.metrics()[BYTES] <= 3 * one, "unused memory is freed", 10)
 
 
+@case
+def a_dropped_wide_table():
+    """once a table with wide rows is gone, the batches take as much memory as before it, also if all are always kept"""
+    with Server(*SCARCE, "--frame-ops-max", "512") as server, server.connect() as connection:
+        replies, before = wire.Replies(connection), server.metrics()[BYTES]
+        for words in (("TABLE", "CREATE", "wide", "value-bytes", 500), ("SELECT", "wide"), ("SET", 1, b"x" * 500), ("SELECT", 0)):
+            equal(replies.ask(*words), "OK", words)
+        check(server.metrics()[BYTES] > 2 * before, "memory for wide rows")
+        equal(replies.ask("TABLE", "DROP", "wide"), "OK", "DROP")
+        eventually(lambda: server.metrics()[BYTES] == before, "memory as before", 10)
+        equal([replies.ask("SET", 1, 2), replies.ask("MSETNX", 2, 3), replies.ask("GET", 1)], ["OK", 1, b"2"], "the other table")
+
+
 class Client:
     """A client of many tables in a thread: random pipelines, whose replies a dictionary predicts: other clients use other keys."""
 
