@@ -76,7 +76,7 @@ $(call programs,load): $(call archives,support load client server table proto tl
 $(BUILD)/libtiminghost.a: $(call obj,$(filter-out %/main.c %/ceilings.c,$(wildcard bench/timing/*.c)) tests/bench/host_arrays.c)
 # The cuckoo study without its device.
 $(BUILD)/libcuckoobench.a: $(call obj,$(filter-out %/main.c,$(wildcard bench/cuckoo/*.c)))
-$(call programs,bench): $(call archives,support timinghost cuckoobench study table)
+$(call programs,bench): $(call archives,support timinghost cuckoobench studyhost table)
 
 # <criterion/criterion.h> is ours.
 CRITERION_OBJ := $(TEST_OBJ) $(SUPPORT_OBJ) $(call obj,$(SUPPORT_SRC) tests/instructions/paths.c)
