@@ -21,7 +21,7 @@
 # machine; all, every one from compute capability 7.5 on; compute_80, nothing but PTX, for the driver to
 # compile. By default native, and sm_90 where there is no GPU: compiling for all takes seven times as long.
 # NVCC_OPTIMIZE is -O3; nvcc of CUDA 13 compiles fastest with '-O3 --Ofast-compile=max', where nobody runs the kernels.
-# NVCC_JOIN=1 compiles the kernels of most folders as one file each. It halves the time, but a change compiles the whole folder.
+# NVCC_JOIN=1 compiles the kernels of most folders as one to three files. It halves the time, but a change compiles the whole folder.
 
 VERSION := 0.1.0
 SOVERSION := 0
@@ -114,9 +114,13 @@ CLIENT_CUDA_OBJ := $(call obj,$(CLIENT_CUDA_SRC) proto/operation.c proto/value_t
 
 ifneq ($(NVCC),)
   NVCC_OPTIMIZE ?= -O3
-  # The folders whose files have no static names in common.
+  # The folders whose files have no static names in common. Of the others tests/join joins what it can. The cache's files use tiles of
+  # different sizes, so each is compiled alone.
   CUDA_JOINED := $(if $(NVCC_JOIN),table/device $(patsubst %,table/robin_hood/cuda/%,displacement images launch rows times))
-  CUDA_OBJ := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(filter-out $(CUDA_JOINED:%=%/%.cu),$(CUDA_SRC)) $(CUDA_JOINED:%=%/joined.cu))
+  CUDA_OTHERS := $(filter-out $(CUDA_JOINED:%=%/%.cu),$(CUDA_SRC))
+  CUDA_UNITS := $(if $(NVCC_JOIN),$(shell tests/join $(BUILD)/gen/joined $(filter-out table/cache/%,$(CUDA_OTHERS))))
+  CUDA_OBJ := $(patsubst %,$(BUILD)/obj/%.o,$(CUDA_JOINED:%=%/joined.cu) \
+    $(if $(NVCC_JOIN),$(CUDA_UNITS:$(BUILD)/%=%) $(filter table/cache/%,$(CUDA_OTHERS)),$(CUDA_OTHERS)))
   CUDA_HOME := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
   CUDA_LIBS := -L$(CUDA_HOME)/lib64 -lcudart_static -lstdc++ -lrt -ldl
   NATIVE_ARCH := $(if $(wildcard /dev/nvidiactl),$(patsubst %,sm_%,$(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | sort -u))))
@@ -260,6 +264,10 @@ $(BUILD)/obj/gen/joined%.o: $(BUILD)/gen/joined%.c $(BUILD)/flags | $(GEN)
 	@echo "  CC  $<"
 	@$(CC) $(REAL_CPPFLAGS) $(PKG_CFLAGS) $(REAL_CFLAGS) -w -MMD -MP -c -o $@ $<
 $(BUILD)/obj/%.cu.o: %.cu $(BUILD)/nvccflags
+	@mkdir -p $(@D)
+	@echo "  NVCC  $<"
+	@$(NVCC) $(NVCCFLAGS) -MMD -MP -c -o $@ $<
+$(BUILD)/obj/gen/joined/%.cu.o: $(BUILD)/gen/joined/%.cu $(BUILD)/nvccflags
 	@mkdir -p $(@D)
 	@echo "  NVCC  $<"
 	@$(NVCC) $(NVCCFLAGS) -MMD -MP -c -o $@ $<
