@@ -205,7 +205,7 @@ endif
 
 # Its test: the study without its device.
 $(BUILD)/libcachebench.a: $(CACHE_BENCH_HOST_OBJ) $(call obj,bench/cache/device_absent.c)
-$(if $(SAN),$(BUILD)/tests/bench/all,$(BUILD)/tests/bench/test_cache_study): $(BUILD)/libcachebench.a \
+$(if $(BY_FOLDER),$(BUILD)/tests/bench/all,$(BUILD)/tests/bench/test_cache_study): $(BUILD)/libcachebench.a \
   $(if $(CACHE_PEER_OBJ),$(CACHE_PEER_OBJ) $(BUILD)/obj/bench/study/device.cu.o)
 
 # --- the study of rows (bench/rows/README.md) --------------------------------------------------------
@@ -230,7 +230,7 @@ endif
 
 # Its test: the study without its device.
 $(BUILD)/librowsbench.a: $(ROWS_BENCH_HOST_OBJ) $(call obj,bench/rows/device_absent.c)
-$(if $(SAN),$(BUILD)/tests/bench/all,$(BUILD)/tests/bench/test_rows_study): $(BUILD)/librowsbench.a \
+$(if $(BY_FOLDER),$(BUILD)/tests/bench/all,$(BUILD)/tests/bench/test_rows_study): $(BUILD)/librowsbench.a \
   $(if $(CACHE_PEER_OBJ),$(CACHE_PEER_OBJ) $(BUILD)/obj/bench/study/device.cu.o)
 
 # --- the tuner of kernels (bench/tune/README.md) ---------------------------------------------------

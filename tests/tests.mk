@@ -40,9 +40,11 @@ THREAD_SRC := $(foreach n,concurrent changing rows cuckoo_concurrent cuckoo_engi
 SLOW_TESTS := $(patsubst %,tests/table/test_%.c,hints jump rebuild robin_hood cuckoo_concurrent) tests/server/test_ha_rules.c
 # Tests that replace functions of a library of ours, or of libc.
 REPLACING_TESTS := $(patsubst %,tests/%.c,table/test_dispatch proto/test_no_allocation server/test_flight server/test_ha_rules server/test_spare_fd)
-# The tests of the stage are one program a folder (see below). The slow ones among them are compiled apart.
-FOLDER_TESTS := $(filter-out $(REPLACING_TESTS),$(if $(filter thread,$(SAN)),$(filter $(THREAD_SRC),$(TEST_SRC)),$(if $(SAN),$(TEST_SRC))))
-JOINED_TESTS := $(filter-out $(SLOW_TESTS),$(FOLDER_TESTS))
+# The tests of the stage are one program a folder (see below), with SAN or TESTS_BY_FOLDER=1. With SAN they are also joined before they
+# are compiled, except the slow ones.
+BY_FOLDER := $(if $(SHAPE),,$(SAN)$(TESTS_BY_FOLDER))
+FOLDER_TESTS := $(filter-out $(REPLACING_TESTS),$(if $(filter thread,$(SAN)),$(filter $(THREAD_SRC),$(TEST_SRC)),$(if $(BY_FOLDER),$(TEST_SRC))))
+JOINED_TESTS := $(if $(SAN),$(filter-out $(SLOW_TESTS),$(FOLDER_TESTS)))
 ifneq ($(SAN),)
 JOINED += $(shell tests/join $(BUILD)/gen/joined_tests $(JOINED_TESTS))
 endif
@@ -60,11 +62,11 @@ $(BUILD)/libsupport.a: $(SUPPORT_OBJ)
 $(BUILD)/libload.a: $(call obj,$(filter-out bench/load/main.c,$(LOAD_SRC)))
 $(BUILD)/libcli.a: $(call units,$(filter-out client/cli/main.c,$(CLI_SRC)))
 
-# A test is a program of its own. With a sanitizer the tests of a folder are one program, all, and each test is a link to it: inproc.c
+# A test is a program of its own. With BY_FOLDER the tests of a folder are one program, all, and each test is a link to it: inproc.c
 # runs the tests of the file that the program is named after. Other tests, and those that replace functions, keep a program.
 OWN_PROGRAMS := $(patsubst %.c,$(BUILD)/%,$(filter-out $(FOLDER_TESTS),$(TEST_SRC)))
 archives = $(patsubst %,$(BUILD)/lib%.a,$(1))
-programs = $(if $(SAN),$(BUILD)/tests/$(1)/all) $(filter $(BUILD)/tests/$(1)/%,$(OWN_PROGRAMS))
+programs = $(if $(BY_FOLDER),$(BUILD)/tests/$(1)/all) $(filter $(BUILD)/tests/$(1)/%,$(OWN_PROGRAMS))
 $(call programs,table): $(call archives,support table)
 $(call programs,proto): $(call archives,support proto)
 $(call programs,tls): $(call archives,support tls proto)
@@ -106,6 +108,7 @@ endef
 $(foreach folder,$(TEST_FOLDERS),$(eval $(call TEST_FOLDER,$(folder))))
 $(TEST_PROGRAMS): $(RUNNER_OBJ)
 	@mkdir -p $(@D)
+	@rm -f $@ # it may be a link to the program of its folder
 	$(CC) $(REAL_LDFLAGS) $(TEST_LD) -Wl,--as-needed -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(TEST_LIBS)
 # Preloaded into a daemon: one lets its file calls fail, the other one changes its time of day.
 PRELOADED := $(patsubst %,$(BUILD)/tests/lib%.so,faults wall_clock)
