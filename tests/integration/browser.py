@@ -30,6 +30,7 @@ class Browser:
         self.number = 0
         self.received = b""
         self.events = []
+        self.tabs = []
 
     def __enter__(self):
         self.profile = tempfile.mkdtemp(prefix="sherwood-browser-")
@@ -90,18 +91,22 @@ class Browser:
         message, _, self.received = self.received.partition(b"\0")
         return json.loads(message)
 
-    def open(self, url, width=1280, height=900, dark=False, scale=1):
+    def open(self, url, **screen):
+        """Opens a tab, which Page.load takes to the address."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
+        self.tabs.append(target)
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         page = Page(self, session)
         for domain in ("Page", "Runtime", "Log", "Network"):
             page.call(domain + ".enable")
-        page.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
-                  deviceScaleFactor=scale, mobile=width < 600)
-        page.call("Emulation.setEmulatedMedia", features=[
-            {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
-        page.call("Page.navigate", url=url)
+        page.load(url, **screen)
         return page
+
+    def close_tabs(self):
+        """Closes the tabs that open() opened, and forgets their events."""
+        for target in self.tabs:
+            self.call("Target.closeTarget", targetId=target)
+        self.tabs, self.events = [], []
 
 
 class Page:
@@ -112,6 +117,14 @@ class Page:
 
     def call(self, method, **parameters):
         return self.browser.call(method, self.session, **parameters)
+
+    def load(self, url, width=1280, height=900, dark=False, scale=1):
+        """Loads an address, or loads it again, on a screen of this size. A new tab would need a new process."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                  deviceScaleFactor=scale, mobile=width < 600)
+        self.call("Emulation.setEmulatedMedia", features=[
+            {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.call("Page.navigate", url=url)
 
     def value(self, expression):
         """Returns the value of a JavaScript expression, as JSON has it."""
