@@ -130,7 +130,7 @@ def torn_reads(seconds, grows):
         writer = threading.Thread(target=write)
         writer.start()
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        while time.monotonic() < end and not torn:
             values, found = reader.get(keys)
             is_torn = len(set(values.tolist())) > 1 or found.any() != found.all()
             whole, torn = whole + (not is_torn), torn + is_torn

@@ -14,7 +14,7 @@ STUDY = ROOT / "bench/scale/gpus.py"
 
 def study(folder, *options):
     return subprocess.run([STUDY, "--build", BUILD, "--output", folder, "--backend", "cpu", "--slots", "64Ki", "--quick",
-                           "--seconds", "1", "--loops", "1", "--threads", "2", "--connections", "2", "--frame", "4Ki",
+                           "--seconds", "0.4", "--loops", "1", "--threads", "2", "--connections", "2", "--frame", "4Ki",
                            *options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           timeout=240, check=False)
 

@@ -148,7 +148,7 @@ def load_generator_mixes():
         with Server("--key-bits", bits) as server:
             for options in chosen:
                 shown = run(LOAD, "--address", server.address(), "--keys", KEYS // 10,
-                            "--seconds", "1", "--json", *protocol, *options, timeout=120)
+                            "--seconds", "0.4", "--json", *protocol, *options, timeout=120)
                 what = f"{bits} bits, {protocol[1]}, {' '.join(options)}"
                 report = json.loads(shown)
                 check(report["ok"], what)
