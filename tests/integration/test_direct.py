@@ -138,6 +138,7 @@ def torn_reads(seconds, grows):
             other = Reader(library, driver, server)
             equal((other.error, other.get(keys)[0].size), ("", COUNT))
             other.close()
+            eventually(lambda: server.metrics()["sherwood_direct_readers"] == 1, "the server has seen that it left")
         ends.set()
         writer.join()
         calls, by_server = reader.calls()
