@@ -212,15 +212,6 @@ enum sw_batches_admission sw_batches_admit(struct sw_batches *batches)
     return sw_wal_state(batches->wal) == SW_WAL_OK ? SW_ADMIT_LATER : SW_ADMIT_REJECT;
 }
 
-void sw_batches_hold(struct sw_batches *batches, struct sw_flight *flight,
-                     void (*done)(struct sw_flight *flight))
-{
-    const uint64_t shown = sw_batches_shown(batches);
-    const uint64_t written = batches->wal == NULL ? 0 : flight->batch.write_sequence;
-    flight->done = done;
-    sw_flights_hold(&batches->write_flights, flight, shown > written ? shown : written);
-}
-
 bool sw_batches_release(struct sw_batches *batches, bool leaves)
 {
     unsigned released = sw_flights_release(&batches->write_flights, leaves);

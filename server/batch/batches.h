@@ -132,12 +132,6 @@ void sw_batches_note_growth(struct sw_batches *batches);
 enum sw_batches_admission { SW_ADMIT_NOW, SW_ADMIT_LATER, SW_ADMIT_REJECT };
 enum sw_batches_admission sw_batches_admit(struct sw_batches *batches);
 
-/* Calls `done` of a completed flight of rmw_flights when its write is answerable. If reads wait for
- * the log, also waits for the writes that the flight may have read. Calls `done` at once if the
- * flight wrote nothing and reads do not wait, or if there is no log. */
-void sw_batches_hold(struct sw_batches *batches, struct sw_flight *flight,
-                     void (*done)(struct sw_flight *flight));
-
 /* Calls `done` of the held flights that may be answered now; `leaves`: see sw_flights_release.
  * Returns true if it called any. */
 bool sw_batches_release(struct sw_batches *batches, bool leaves);

@@ -228,7 +228,9 @@ static void hold_flight(struct sw_flights *flights, struct sw_flight *flight)
     flights->held_count++;
 }
 
-void sw_flights_hold(struct sw_flights *flights, struct sw_flight *flight, uint64_t sequence)
+/* Calls the flight's `done` when this write may be answered, at once if it is 0. The flight is in
+ * no list, and its arrays stay until then. */
+static void hold(struct sw_flights *flights, struct sw_flight *flight, uint64_t sequence)
 {
     flight->waits_for = sequence;
     if (sequence > 0) {
@@ -290,7 +292,7 @@ unsigned sw_flights_poll(struct sw_flights *flights)
         if (flights->before_done != NULL) {
             flights->before_done(flights->before_context);
         }
-        sw_flights_hold(flights, flight, waits_for(flights, flight));
+        hold(flights, flight, waits_for(flights, flight));
         completed++;
     }
     return completed;

@@ -110,10 +110,6 @@ uint64_t sw_flight_wall_ms(void);
  * `done` is called. */
 void sw_flight_start(struct sw_flights *flights, struct sw_flight *flight);
 
-/* Calls the flight's `done` when this write may be answered, at once if it is 0. The flight is in
- * no list, and its arrays stay until then. */
-void sw_flights_hold(struct sw_flights *flights, struct sw_flight *flight, uint64_t sequence);
-
 /* Calls `done` of every held flight that may be answered now, or of all if the log is hopeless.
  * `leaves`: the log is about to change to another history, whose sequences count other writes. Then
  * every held flight ends as unknown, as soon as the log no longer reads its memory. Returns the
