@@ -20,7 +20,7 @@ struct table {
     int64_t number;
     uint32_t users; /* calls in progress, and 1 until the table is removed; under `tables_lock` */
     pthread_mutex_t lock;    /* of the handle */
-    struct sherwood *client; /* NULL: its connection was lost */
+    struct sherwood *client; /* NULL: its connection was lost, or its table was dropped */
     uint32_t stripes;        /* of `client` when it was new */
 };
 
@@ -132,6 +132,8 @@ static enum xla_code code_of(int status)
     case SHERWOOD_E_LOGIN:
     case SHERWOOD_E_PERMISSION:
         return XLA_PERMISSION_DENIED;
+    case SHERWOOD_E_TABLE:
+        return XLA_FAILED_PRECONDITION;
     case SHERWOOD_E_INVALID:
     case SHERWOOD_E_REQUEST:
         return XLA_INVALID_ARGUMENT;
@@ -249,7 +251,8 @@ static int run(struct table *table, const struct call *call, char *text)
         const bool has_text = status != SHERWOOD_E_NOMEM;
         strncpy(text, has_text ? sherwood_error(table->client) : sherwood_status_text(status),
                 TEXT_BYTES - 1);
-        if (sherwood_stripes(table->client) < table->stripes) {
+        /* the next call connects again, and opens the table of this name */
+        if (sherwood_stripes(table->client) < table->stripes || status == SHERWOOD_E_TABLE) {
             swpy_close(table->client);
             put_client(table, NULL);
         }

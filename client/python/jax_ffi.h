@@ -26,8 +26,8 @@ int64_t swpy_jax_add(struct sherwood *client);
 /* Removes a table. A call in progress ends first, and closes the handle. */
 void swpy_jax_remove(int64_t number);
 
-/* Returns a new handle of a table whose connection was lost. Returns NULL and an error in `text` if
- * there is none. The Python module implements it, and takes the GIL. */
+/* Returns a new handle of a table whose connection was lost, or which was dropped. Returns NULL and
+ * an error in `text` if there is none. The Python module implements it, and takes the GIL. */
 struct sherwood *swpy_jax_open(int64_t number, char *text, size_t text_bytes);
 
 #endif

@@ -207,6 +207,14 @@ def restarts():
             fails("another width or type than before", look, table.state, keys)
         with Server(*flags):
             equal(look(table.state, keys)[1].tolist(), [False] * 9, "the new server is empty")
+            client = sherwood.connect(f"unix:{folder}/s")
+            client.create_table("t")
+            named = sherwood.jax.Table(client.table("t"))
+            state = named.set(named.state, keys, keys.astype("u8"))
+            client.drop_table("t")
+            fails("no table has the number", named.lookup, state, keys)
+            client.create_table("t")
+            equal(named.lookup(state, keys)[1].tolist(), [False] * 9, "another table has the name")
 
 
 # --- without JAX -----------------------------------------------------------------------------------

@@ -42,8 +42,8 @@ class Table:
 
     Keys have any shape, and the dtype of the client's keys or the signed one of this width. Keys or values of 64 bits need
     jax_enable_x64. A call that fails ends its program with the server's error, as other errors of a computation do
-    (jax.errors.JaxRuntimeError or ValueError). After a lost connection the next call connects again. Calls have no gradients, and
-    no rule for vmap: pass keys of the whole shape.
+    (jax.errors.JaxRuntimeError or ValueError). After a lost connection the next call connects again, and after
+    TABLE DROP it opens the table that has the name then. Calls have no gradients, and no rule for vmap: pass keys of the whole shape.
     """
 
     def __init__(self, client: Client) -> None:
@@ -143,7 +143,7 @@ def _register() -> None:
 
 
 def _open_again(number: int, text: Any, text_bytes: int) -> Any:
-    """Returns a new handle for the table after it lost its connection."""
+    """Returns a new handle for the table after it lost its connection, or was dropped."""
     try:
         table = _tables.get(number)
         if table is None:
