@@ -84,8 +84,8 @@ SHERWOOD_MUST_CHECK int sherwood_submit_segments(struct sherwood *client,
 const char *sherwood_table_name(const struct sherwood *table);
 /* Requests the facts of the table that lies in the handle's place now, as calls that wait do by
  * themselves. Later requests are for that one. A handle that sherwood_connect made has place 0.
- * SHERWOOD_E_TABLE if there is no table, or if it has another shape: open it again. Not for handles
- * of clusters. */
+ * SHERWOOD_E_TABLE if there is no table, or if it has another shape: open it again. After a lost
+ * connection it returns the code of the loss, as other calls do. Not for handles of clusters. */
 SHERWOOD_MUST_CHECK int sherwood_table_renew(struct sherwood *table);
 /* Returns the number of the place that the handle's requests name; 0 for a handle that
  * sherwood_connect made. */

@@ -237,6 +237,10 @@ int sw_client_table_renew(struct sherwood *client, int status)
 int sherwood_table_renew(struct sherwood *table)
 {
     struct sherwood *root = sw_client_enter(table);
-    const int status = sw_client_one_node(root, "table_renew");
-    return status == SHERWOOD_OK ? sw_client_table_renew(root, SHERWOOD_E_TABLE) : status;
+    int status = sw_client_one_node(root, "table_renew");
+    if (status == SHERWOOD_OK) {
+        status = sw_client_table_renew(root, SHERWOOD_E_TABLE);
+        status = root->broken != 0 ? root->broken : status;
+    }
+    return status;
 }

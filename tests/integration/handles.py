@@ -5,7 +5,7 @@ import ctypes
 
 from harness import BUILD, check, equal
 
-OK, E_INVALID, E_REQUEST, E_TABLE = 0, -1, -8, -17
+OK, E_INVALID, E_CONNECTION, E_REQUEST, E_TABLE = 0, -1, -4, -8, -17
 
 
 class Library:

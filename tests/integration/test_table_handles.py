@@ -12,7 +12,7 @@ import threading
 
 import ring
 import wire
-from handles import E_INVALID, E_REQUEST, E_TABLE, LIBRARY, OK
+from handles import E_CONNECTION, E_INVALID, E_REQUEST, E_TABLE, LIBRARY, OK
 from harness import BUILD, Server, case, check, equal, main
 
 
@@ -197,7 +197,7 @@ def forced_beside_a_ring():
 @case
 def dropped():
     """a request to a dropped table returns SHERWOOD_E_TABLE, also one whose body is long, and other tables are served"""
-    with serving("--frame-ops-max", "65536") as (_, replies, client):
+    with serving("--frame-ops-max", "65536") as (server, replies, client):
         table(replies, "CREATE", "t", "NUMBER", "7", "max-capacity", "1M")
         long = {key: key for key in range(65536)}
         with client.open("t") as old:
@@ -211,6 +211,8 @@ def dropped():
             equal(old.get([1]) in (E_TABLE, E_REQUEST), True, "a table of another shape")
             with client.open("t") as new:
                 equal([new.set({1: 3}), new.get([1])], [OK, [3]], "opened again")
+                server.end_by_kill()
+                equal([client.renew(), new.renew(), new.get([1])], [E_CONNECTION] * 3, new.error())
 
 
 class Segment(ctypes.Structure):
