@@ -33,7 +33,7 @@ static enum sw_reply_status copy_line(const char *line, char *message, size_t me
     const char *space = strchr(line, ' ');
     snprintf(message, message_bytes, "%.*s", (int)message_bytes - 1,
              space == NULL ? line : space + 1);
-    return strcmp(line, "ERR no such table") == 0 ? SW_REPLY_NO_TABLE : SW_REPLY_BAD_REQUEST;
+    return strcmp(line, SW_NO_SUCH_TABLE) == 0 ? SW_REPLY_NO_TABLE : SW_REPLY_BAD_REQUEST;
 }
 
 bool sw_bulk_saves_table(const uint8_t *header, size_t header_bytes)

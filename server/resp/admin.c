@@ -62,7 +62,7 @@ static bool select_name(struct sw_call *call)
     if (place != NULL) {
         select_place(call, place->number);
     } else if (view->catalog.count > 1) {
-        sw_text_error(call->reply, "ERR no such table");
+        sw_text_error(call->reply, SW_NO_SUCH_TABLE);
     }
     return place != NULL || view->catalog.count > 1;
 }

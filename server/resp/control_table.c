@@ -43,7 +43,7 @@ static bool run_truncate(struct sw_control *control, const struct sw_resp_argume
     const struct sw_tables_handle *handle = sw_control_tables(control);
     const struct sw_place *place = sw_tables_find(handle->view, name->text, name->size);
     if (place == NULL) {
-        return sw_control_refuse(control, "ERR no such table");
+        return sw_control_refuse(control, SW_NO_SUCH_TABLE);
     }
     if (!sw_admits(sw_resp_of(control->conn), sw_command_at(SW_COMMAND_FLUSHDB))) {
         const bool is_refused = control->conn->stall == SW_STALL_NONE;

@@ -89,7 +89,7 @@ bool sw_control_table_info(struct sw_control *control, const struct sw_resp_argu
     struct sw_table_info info;
     uint64_t options = 0;
     if (place == NULL) {
-        return sw_control_refuse(control, "ERR no such table");
+        return sw_control_refuse(control, SW_NO_SUCH_TABLE);
     }
     const struct sw_served *served = sw_tables_at(view, place->number);
     sw_table_stats(served->table, &stats);

@@ -35,7 +35,7 @@ static const char *refuse_place(const struct sw_tables_view *view,
     int64_t database = 0;
     if (view != NULL && view->catalog.count > 1 &&
         sw_place_name_is_allowed((const char *)word->text, word->size)) {
-        return "ERR no such table";
+        return SW_NO_SUCH_TABLE;
     }
     if (!sw_argument_integer(word, &database)) {
         return "ERR value is not an integer or out of range";

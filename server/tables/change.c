@@ -118,7 +118,7 @@ static int refuse_status(enum sw_places_status status, const struct sw_change *c
     const bool renames = change->kind == SW_CHANGE_RENAME;
     switch (status) {
     case SW_PLACES_NO_PLACE:
-        return refuse(error, error_bytes, "ERR no such table");
+        return refuse(error, error_bytes, SW_NO_SUCH_TABLE);
     case SW_PLACES_EXISTS:
         return refuse(error, error_bytes, "ERR table exists");
     case SW_PLACES_NUMBER_IS_USED:

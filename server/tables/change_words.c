@@ -42,7 +42,7 @@ static int read_name(const struct reading *reading, uint32_t i, bool is_new,
     const struct sw_resp_argument *word = &reading->words[i];
     if (word->size >= SW_PLACE_NAME_BYTES || memchr(word->text, '\0', word->size) != NULL) {
         return refuse(reading, is_new ? "ERR a table's name has at most 63 bytes, and no NUL"
-                                      : "ERR no such table");
+                                      : SW_NO_SUCH_TABLE);
     }
     memcpy(out, word->text, word->size);
     return 0;
@@ -79,7 +79,7 @@ static int read_keyword(const struct reading *reading, uint32_t i, struct creati
     if (is(reading, i, "LIKE") && has_value) {
         const struct sw_place *place = sw_tables_find(reading->view, words[1].text, words[1].size);
         if (place == NULL) {
-            return refuse(reading, "ERR no such table");
+            return refuse(reading, SW_NO_SUCH_TABLE);
         }
         creation->base = sw_tables_at(reading->view, place->number)->config;
         creation->alike = true;
@@ -134,7 +134,7 @@ static int read_alter(const struct reading *reading)
         return -1;
     }
     if (place == NULL || reading->count < 4 || reading->count % 2 != 0) {
-        return refuse(reading, place == NULL ? "ERR no such table" : "ERR syntax error");
+        return refuse(reading, place == NULL ? SW_NO_SUCH_TABLE : "ERR syntax error");
     }
     for (uint32_t i = 2; i < reading->count; i += 2) {
         copy_word(&reading->words[i], true, name);

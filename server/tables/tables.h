@@ -24,6 +24,9 @@
 #include "server/list.h"
 #include "server/tables/places.h"
 
+/* The error of RESP for a name without a table. Bulk frames have it without its code. */
+#define SW_NO_SUCH_TABLE "ERR no such table: TABLE LIST shows the tables"
+
 #define SW_TABLES_ERROR_BYTES 512
 
 struct sw_account;

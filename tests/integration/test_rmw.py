@@ -139,7 +139,7 @@ def copies_to_another_table():
             equal(replies.ask("COPY", 1, 1, "DB", 8), wire.Error("ERR source and destination objects are the same"), "the same table")
             equal([other.ask("WATCH", 6), replies.ask("COPY", 1, 6, "DB", 9), other.ask("MULTI"), other.ask("GET", 6), other.ask("EXEC")],
                   ["OK", 1, "OK", "QUEUED", None], "WATCH in the other table")
-            for words, error in (((7,), "ERR DB index is out of range"), (("x",), "ERR no such table"), (("9x",), "ERR value is not an integer or out of range"),
+            for words, error in (((7,), "ERR DB index is out of range"), (("x",), "ERR no such table: TABLE LIST shows the tables"), (("9x",), "ERR value is not an integer or out of range"),
                                  ((), "ERR syntax error")):
                 equal(replies.ask("COPY", 1, 2, "DB", *words), wire.Error(error), f"DB {words}")
             if shape:

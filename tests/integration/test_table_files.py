@@ -204,7 +204,7 @@ def one_table_is_saved():
             with server.connect() as frames:
                 equal(wire.call(frames, wire.TABLE, words=("SAVE", "a")).status, wire.OK, "SAVE by a frame")
             equal([replies.ask("TABLE", "SAVE", "a"), replies.ask("CLIENT", "UNPAUSE")], ["OK", "OK"], "SAVE")
-            equal(replies.ask("TABLE", "SAVE", "x"), wire.Error("ERR no such table"), "no such table")
+            equal(replies.ask("TABLE", "SAVE", "x"), wire.Error("ERR no such table: TABLE LIST shows the tables"), "no such table")
             equal(replies.ask("TABLE", "SAVE", "a", "b"), wire.Error("ERR wrong number of arguments for 'table|save' command"), "two")
             server.end_by_kill()
         with serving(folder) as (server, replies):

@@ -103,7 +103,7 @@ def kills_beside_pipelines():
                 equal([number(replies, "e", 0), number(replies, "f", 0)], [1, 2] if swaps % 2 == 0 else [2, 1], "the swaps")
                 for i in range(kept + 1):
                     said = replies.ask("SELECT", f"g{round_}-{i}")
-                    equal(said, "OK" if i % 2 == 0 else wire.Error("ERR no such table"), f"g{round_}-{i}")
+                    equal(said, "OK" if i % 2 == 0 else wire.Error("ERR no such table: TABLE LIST shows the tables"), f"g{round_}-{i}")
                     if i % 2 == 0:
                         equal(replies.ask("TABLE", "DROP", f"g{round_}-{i}"), "OK", "DROP")
 
@@ -340,7 +340,7 @@ def a_drop_beside_a_broken_log():
                 eventually(lambda: faults.sync.waiting > 0, "the log is being written")
                 dropper.socket.sendall(wire.command("TABLE", "DROP", "a"))
                 with server.replies() as other:
-                    eventually(lambda: other.ask("TABLE", "INFO", "a") == "ERR no such table", "the DROP is visible")
+                    eventually(lambda: other.ask("TABLE", "INFO", "a") == "ERR no such table: TABLE LIST shows the tables", "the DROP is visible")
                 faults.sync.fail(1)
             finally:
                 faults.sync.held = 0
@@ -348,7 +348,7 @@ def a_drop_beside_a_broken_log():
             equal([dropper.ask("SET", 1, 1), dropper.ask("TABLE", "CREATE", "b")], ["OK", "OK"], "the log continues")
             server.end_by_kill()
         with durable(folder, "always") as server, server.replies() as replies:
-            equal((number(replies, "default", 1), replies.ask("TABLE", "INFO", "a")), (1, "ERR no such table"), "after a kill")
+            equal((number(replies, "default", 1), replies.ask("TABLE", "INFO", "a")), (1, "ERR no such table: TABLE LIST shows the tables"), "after a kill")
 
 
 def tool(*words, rc=0):

@@ -210,7 +210,7 @@ def alter_and_restart(*log):
                 got = replies.ask("TABLE", "ALTER", "a", *words.split())
                 check(isinstance(got, wire.Error) and error in got, f"{words}: {got}")
                 equal(table(replies, "a"), before, words)
-            equal(replies.ask("TABLE", "ALTER", "nothing", "memory-max", 0), wire.Error("ERR no such table"), "ALTER")
+            equal(replies.ask("TABLE", "ALTER", "nothing", "memory-max", 0), wire.Error("ERR no such table: TABLE LIST shows the tables"), "ALTER")
             equal(replies.ask("TABLE", "ALTER", "a", "MEMORY-MAX", "8M", "max-capacity", "64K"), "OK", "ALTER")
             eventually(lambda: "would pass its max-capacity" in fill(replies), "max-capacity")
             equal(int(table(replies, "a")["slots"]), 64 << 10, "growth stops at the limit and not before")

@@ -18,7 +18,7 @@ SEED = drawn_seed()
 EMULATED = BUILD / "emulator" / "sherwoodd"
 SMALL_BATCHES = ("--stash", "64", "--frame-ops-max", "512", "--round-ops-max", "512")
 OUT_OF_RANGE = wire.Error("ERR DB index is out of range")
-NO_TABLE = wire.Error("ERR no such table")
+NO_TABLE = wire.Error("ERR no such table: TABLE LIST shows the tables")
 ABORT = wire.Error("EXECABORT Transaction discarded because of previous errors.")
 
 
