@@ -116,6 +116,7 @@ static struct xla_error *fail(const struct xla_call *call, enum xla_code code, c
         .message = message,
         .code = code,
     };
+    /* cppcheck-suppress returnDanglingLifetime ; XLA copies the arguments */
     return call->api->error_create(&arguments);
 }
 

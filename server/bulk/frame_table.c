@@ -60,7 +60,7 @@ void sw_bulk_explain_table(const struct sw_request *request, enum sw_reply_statu
                            char *message, size_t message_bytes)
 {
     if (status == SW_REPLY_NO_TABLE && request->names_table) {
-        snprintf(message, message_bytes, "%s", SW_NO_SUCH_TABLE + strlen("ERR "));
+        snprintf(message, message_bytes, "%s", &SW_NO_SUCH_TABLE[strlen("ERR ")]);
     } else if (status == SW_REPLY_NO_TABLE) {
         snprintf(message, message_bytes,
                  "no table has the number %u: open the table by its name; nothing was done",

@@ -102,7 +102,7 @@ static inline void RH(look_home_block)(struct RH(lookups) * lookups, struct RH(b
     block->later_count = 0;
     RH(look_homes)(lookups, block, begin, begin + ahead, true);
     RH(look_homes)(lookups, block, begin + ahead, begin + count, false);
-    block->word >>= SW_CPU_BLOCK - count;
+    block->word >>= (SW_CPU_BLOCK - count) % SW_CPU_BLOCK;
     lookups->probes += count - block->later_count;
 }
 

@@ -355,23 +355,23 @@ static void RH(answer_in_order)(const struct RH(work) * work, const struct RH(re
 
 void RH(upsert_alone)(struct sw_cpu *cpu, struct RH(work) * work, struct sw_counters *counters)
 {
-    struct RH(job) job; /* the batch is one partition, in its order */
+    struct RH(job) filled, *job = &filled; /* the batch is one partition, in its order */
     struct RH(record) *records = cpu->scratch.records;
-    job.table = &cpu->table.RH_FIELD;
-    job.work = work;
-    job.records = records;
-    job.entries = cpu->scratch.entries;
-    job.index = cpu->scratch.index;
+    job->table = &cpu->table.RH_FIELD;
+    job->work = work;
+    job->records = records;
+    job->entries = cpu->scratch.entries;
+    job->index = cpu->scratch.index;
     for (uint32_t p = 0; p < SW_CPU_PARTITIONS; p++) {
-        job.partitions[p].count = 0;
+        job->partitions[p].count = 0;
     }
-    job.partitions[0].first = 0;
-    job.partitions[0].count = work->count;
+    job->partitions[0].first = 0;
+    job->partitions[0].count = work->count;
     for (uint32_t i = 0; i < work->count; i++) {
-        RH(fill_record)(&records[i], work, i, RH(mix)(job.table, SW_LOAD_ONCE(work->keys + i)));
+        RH(fill_record)(&records[i], work, i, RH(mix)(job->table, SW_LOAD_ONCE(work->keys + i)));
     }
-    RH(update_partition)(&job, &job.partitions[0]);
-    RH(insert_partition)(&job, &job.partitions[0]);
-    RH(finish_upsert)(&job, work, counters);
+    RH(update_partition)(job, &job->partitions[0]);
+    RH(insert_partition)(job, &job->partitions[0]);
+    RH(finish_upsert)(job, work, counters);
     RH(answer_in_order)(work, records);
 }
