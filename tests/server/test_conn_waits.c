@@ -19,6 +19,16 @@ static struct fake *open_stalled(struct toy *toy, enum sw_stall reason)
     return peer;
 }
 
+/* Opens three of them, and gives each `protocol`. */
+static void open_three_stalled(struct toy *toy, enum sw_stall reason,
+                               const struct sw_protocol *protocol, struct fake *peers[3])
+{
+    for (int i = 0; i < 3; i++) {
+        peers[i] = open_stalled(toy, reason);
+        peers[i]->conn->protocol = protocol;
+    }
+}
+
 NET_TEST(conn_waits, a_stalled_one_is_not_read)
 {
     struct fake *peer = open_stalled(toy, SW_STALL_BATCH_FULL);
@@ -113,10 +123,7 @@ NET_TEST(conn_waits, who_would_wait_again_is_not_fed)
     struct fake *peers[3];
     scarce = toy_lines;
     scarce.must_wait = waits_for_memory;
-    for (int i = 0; i < 3; i++) {
-        peers[i] = open_stalled(toy, SW_STALL_BATCH_MEMORY);
-        peers[i]->conn->protocol = &scarce;
-    }
+    open_three_stalled(toy, SW_STALL_BATCH_MEMORY, &scarce, peers);
     const unsigned feeds = toy->feeds;
     for (int tries = 0; tries < 2; tries++) {
         memory_is_scarce = tries == 0;
@@ -170,10 +177,7 @@ NET_TEST(conn_waits, behind_one_that_still_lacks_memory_nobody_gets_any)
     struct fake *peers[3];
     hungry = toy_lines;
     hungry.feed = feed_for_memory;
-    for (int i = 0; i < 3; i++) {
-        peers[i] = open_stalled(toy, SW_STALL_ARENA);
-        peers[i]->conn->protocol = &hungry;
-    }
+    open_three_stalled(toy, SW_STALL_ARENA, &hungry, peers);
     toy->net.retry = true;
     toy_iteration(toy);
     cr_assert_eq(memory_tries, 3);
