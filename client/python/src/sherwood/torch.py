@@ -155,7 +155,7 @@ class Embedding(torch.nn.Module):
 
         The results are those without prefetch: the layer reads rows again that a layer of this table has trained or stored
         meanwhile. A write of another trainer between the two calls may be missing. At most `prefetched_max` batches wait for
-        their call. Refused: as many wait already, or the table is over a Device.
+        their call. prefetch raises an error if that many wait, or if the table is over a Device.
         """
         if not isinstance(self.table.calls, Client):
             raise Refused("prefetch: the table is over a Device: call the layer alone, or make the Table over a client")
