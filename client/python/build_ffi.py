@@ -139,6 +139,15 @@ uintptr_t swpy_jax_handler(void);
 int64_t swpy_jax_add(struct sherwood *client);
 void swpy_jax_remove(int64_t number);
 extern "Python+C" struct sherwood *swpy_jax_open(int64_t number, char *text, size_t text_bytes);
+struct swpy_table {
+    uintptr_t cuda, call, error; uint32_t table; int in_order; int32_t device_type, device_index;
+    int32_t key_types[2]; int32_t value_types[2]; int32_t value_bytes; int is_integer; int64_t row; int add; uintptr_t bit_values; };
+enum swpy_failure { SWPY_NONE, SWPY_ARGUMENTS, SWPY_LATE };
+const char *swpy_torch_function(uint32_t i);
+int swpy_torch_bind(const uintptr_t *addresses, const char *key);
+int swpy_torch_failure(char *text, size_t text_bytes);
+int swpy_table_add(int64_t number, const struct swpy_table *table);
+void swpy_table_remove(int64_t number);
 bool sw_operation_adds(uint32_t operation);
 bool sw_operation_has_operands(uint32_t operation);
 bool sw_operation_has_pairs(uint32_t operation);
@@ -200,13 +209,14 @@ def builder() -> FFI:
     made = FFI()
     made.cdef(DECLARATIONS.replace("@OPERATIONS@", operations((CSRC / "client" / "sherwood.h").read_text(encoding="utf-8"))))
     made.set_source(
-        "sherwood._native", '#include "client/sherwood-cluster.h"\n#include "client/sherwood-replicas.h"\n#include "client/sherwood-tables.h"\n#include "client/sherwood-trace.h"\n#include "client/python/csv.h"\n#include "client/python/jax_ffi.h"\n#include "client/python/native.h"\n#include "proto/operation.h"\n',
+        "sherwood._native", '#include "client/sherwood-cluster.h"\n#include "client/sherwood-replicas.h"\n#include "client/sherwood-tables.h"\n#include "client/sherwood-trace.h"\n#include "client/python/csv.h"\n#include "client/python/jax_ffi.h"\n#include "client/python/native.h"\n#include "client/python/operators.h"\n#include "proto/operation.h"\n',
         sources=sources, include_dirs=[str(CSRC)], extra_objects=archives, libraries=names,
         # sigprocmask makes the same system call for the calling thread, and its symbol is older: with it
         # the wheel runs with glibc 2.17.
         define_macros=[("_GNU_SOURCE", None), ("SHERWOOD_VERSION", f'"{version}"'),
                        ("pthread_sigmask", "sigprocmask")],
-        extra_compile_args=["-std=c11", "-O2", "-fvisibility=hidden", "-pthread"],
+        # torch's exceptions pass through the frames of operators.c.
+        extra_compile_args=["-std=c11", "-O2", "-fvisibility=hidden", "-fexceptions", "-pthread"],
         extra_link_args=["-Wl,--exclude-libs,ALL", "-pthread"])
     return made
 

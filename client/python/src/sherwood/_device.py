@@ -6,11 +6,14 @@ Attaching a client loads libsherwood-cuda and CUDA's driver.
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import Any, Optional
 
 import numpy as np
 
+from . import _operators
+from ._arrays import is_torch
 from ._device_arrays import Kind, Taken, kind_of, named, take
 from ._device_details import Details, Span
 from ._device_library import ffi, load
@@ -21,6 +24,8 @@ from ._native import ffi as native
 from ._native import lib as constants
 from ._plans import SUMS, refuse_values
 
+_BOOL = np.dtype(np.bool_)
+_DEFAULTS = (type(None), int, float)  # of operators
 _TEXT_BYTES = 512
 _AFTER, _IN_ORDER = 1, 2  # enum sherwood_cuda_when
 _READS = frozenset((constants.SHERWOOD_GET, constants.SHERWOOD_PEEK))
@@ -67,7 +72,8 @@ class Device(Details):
         if rc != constants.SHERWOOD_OK:
             raise error_of(rc, ffi.string(said).decode("utf-8", "replace"))
         self._process = os.getpid()
-        self._pointer: Any = ffi.gc(out[0], self._lib.sherwood_cuda_close)
+        known = _operators.Known()
+        self._pointer: Any = ffi.gc(out[0], functools.partial(_detach, self._lib, known))
         try:
             self._details, now = self._open(options.table)
             check_arrays(options.address, read_server(native.cast("struct sherwood_server *", now)), server)
@@ -75,6 +81,7 @@ class Device(Details):
             self.close()
             raise
         self._ordinal = self._lib.sherwood_cuda_device(self._pointer)
+        self.operator_tables = _operators.Tables(self._pointer, self._lib, self._details.get("table", 0), self._ordinal, layout, known)
         if direct:
             self._raise(self._lib.sherwood_cuda_direct(self._pointer))
 
@@ -130,6 +137,10 @@ class Device(Details):
 
         default=0 costs nothing, because an absent key has the value 0.
         """
+        if stream is None and is_torch(keys):
+            answer = self._get_by_operator(keys, default, out, found)
+            if answer is not None:
+                return answer
         taken = self._take(keys)
         into = self._into(out, taken, "out", stream)
         values = into.array if out is None else out
@@ -225,6 +236,28 @@ class Device(Details):
         if code < 0:
             raise error_of(code, ffi.string(self._lib.sherwood_cuda_error()).decode("utf-8", "replace"))
 
+    def _get_by_operator(self, keys: Any, default: Any, out: Any, found: Any) -> Any:
+        """Does what get_many does by an operator of torch. Returns None if there is none for these arguments."""
+        kind: Any = kind_of(keys)
+        kernels = kind.kernels
+        is_plain = (type(default) in _DEFAULTS and (out is None or is_torch(out)) and (found is None or is_torch(found))
+                    and (type(default) is not int or -2**63 <= default < 2**63))
+        if kernels is None or keys.is_cuda != kernels.is_cuda or not is_plain:
+            return None
+        number = self.operator_tables.own()
+        try:
+            if out is None and found is None and default is None:
+                return kernels.ops.lookup(number, keys, keys)
+            if out is None:
+                out = kind.empty(tuple(keys.shape) + self._layout.value_shape, self._layout.value_dtype, keys, None)
+            if found is None and default is None:
+                found = kind.empty(keys.shape, _BOOL, keys, None)
+            kernels.ops.lookup_into(number, keys, keys, out, found, default)
+        except RuntimeError as error:
+            _operators.failed(error)
+            return None
+        return out if found is None else (out, found)
+
     def _take(self, keys: Any) -> Taken:
         return take(keys, self._layout.key_dtype, self._ordinal, "keys")
 
@@ -276,3 +309,8 @@ class Device(Details):
         if made is None:
             return None
         return (kind.whole if reads else kind.spread)(made.array, keys.size, keys.shape, found, stream)
+
+
+def _detach(library: Any, known: _operators.Known, pointer: Any) -> None:
+    known.close()
+    library.sherwood_cuda_close(pointer)

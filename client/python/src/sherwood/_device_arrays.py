@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
-from . import _arrays
+from . import _arrays, _operators
 
 _DLPACK_CUDA = 2
 _BOOL = np.dtype(np.bool_)
@@ -119,8 +119,8 @@ class Torch(Kind):
         # torch computes with signed integers only
         self._made = {dtype: made for made, dtype in self._dtypes.items()}
         self._made |= {np.dtype(f"uint{bits}"): getattr(torch, f"int{bits}") for bits in (16, 32, 64)}
+        self.kernels = _operators.of(torch)
         self._raw = getattr(getattr(torch, "_C", None), "_cuda_getCurrentRawStream", None)
-        self._bit_of: dict[Any, Any] = {}  # by device: the value of each bit of a byte
 
     def taken(self, given: Any, dtype: Optional[np.dtype[Any]], ordinal: Optional[int], what: str) -> Optional[Taken]:
         """Returns what `take` returns, for the usual tensor: its interface costs 10 us. Returns None for any other."""
@@ -178,14 +178,9 @@ class Torch(Kind):
             array[index] = value
 
     def spread(self, bits: Any, count: int, shape: tuple[int, ...], found: Any, stream: Any) -> Any:
-        torch = self.torch
-        bit = self._bit_of.get(bits.device)
-        if bit is None:
-            bit = torch.tensor([1 << i for i in range(8)], dtype=torch.uint8, device=bits.device)
-            torch.cuda.current_stream(bits.device).synchronize()  # later calls use it on other streams
-            self._bit_of[bits.device] = bit
+        bit = _operators.bit_values(self.torch, bits.device)
         with self._on(stream, bits):
-            wide = bits.view(torch.uint8).unsqueeze(1).bitwise_and(bit).ne(0)
+            wide = bits.view(self.torch.uint8).unsqueeze(1).bitwise_and(bit).ne(0)
             return self.whole(wide.reshape(-1), count, shape, found, stream)
 
     def copy(self, mask: Any, to: Any, stream: Any) -> None:

@@ -9,12 +9,14 @@
 
 Each operator takes a tensor `state` of its table. Writes mutate it and reads read it, so a compiled program keeps them in
 order, and reads nothing again after a write. Operators have no gradients.
+
+With torch 2.10 and later, operators on tensors of a GPU are C, and call no Python. An operator that is called without its
+Table, or by a compiled program, then raises RuntimeError with the text of the error.
 """
 
 from __future__ import annotations
 
 import functools
-import itertools
 import threading
 import weakref
 from concurrent.futures import Future
@@ -23,6 +25,7 @@ from typing import Any, Callable, Optional, Union
 import numpy as np
 import torch
 
+from . import _operators
 from ._client import Client
 from ._device import Device
 from ._errors import Refused
@@ -37,10 +40,9 @@ _SCHEMAS = {
     "delete_": "(int table, Tensor(a!) state, Tensor keys) -> Tensor",
     "assign_": "(int table, Tensor(a!) state, Tensor keys) -> (Tensor, Tensor)",
 }
-# A read is the same while the state is. Operators call Python and wait for a server, so no CUDA graph may capture them.
+# A read is the same while the state is. Operators wait for a server, so torch.compile may not put them in a CUDA graph.
 _TAGS = tuple(getattr(torch.Tag, name) for name in ("pt2_compliant_tag", "cudagraph_unsafe") if hasattr(torch.Tag, name))
 
-_numbers = itertools.count(1)
 _tables: weakref.WeakValueDictionary[int, Table] = weakref.WeakValueDictionary()
 
 
@@ -59,10 +61,15 @@ class Table:
         self.calls = calls
         self.wait = wait
         self.value_shape = calls.value_shape
-        self.value_dtype = _dtype_of(calls.value_dtype)
+        self.value_dtype: torch.dtype = getattr(torch, _operators.name_of(calls.value_dtype))
         self.default_bits = 64 if self.value_dtype.is_floating_point else 8 * self.value_dtype.itemsize - (calls.value_dtype.kind == "i")
-        self.number = next(_numbers)
-        place = f"cuda:{calls.ordinal}" if isinstance(calls, Device) else "cpu"
+        place = "cpu"
+        if isinstance(calls, Device):
+            known = calls.operator_tables
+            place, self.number = known.place(), known.add(not wait)
+            weakref.finalize(self, known.forget, self.number).atexit = False
+        else:
+            self.number = next(_operators.numbers)
         self.state = torch.zeros(1, dtype=torch.int64, device=place)
         _tables[self.number] = self
 
@@ -74,21 +81,21 @@ class Table:
 
     def lookup(self, keys: torch.Tensor, default: Any = None) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns the values of keys, and a mask of the present ones. An absent key has the value `default`, or 0."""
-        values, found = torch.ops.sherwood.lookup(self.number, self.state, keys, _number(self, default))
+        values, found = self._call("lookup", keys, _number(self, default))
         return values, found
 
     def lookup_into(self, keys: torch.Tensor, out: torch.Tensor, found: Optional[torch.Tensor] = None,
                     default: Any = None) -> None:
         """Does the same, and stores the results in tensors of the caller."""
-        torch.ops.sherwood.lookup_into(self.number, self.state, keys, out, found, _number(self, default))
+        self._call("lookup_into", keys, out, found, _number(self, default))
 
     def set_(self, keys: torch.Tensor, values: torch.Tensor) -> None:
         """Stores values."""
-        torch.ops.sherwood.set_(self.number, self.state, keys, values)
+        self._call("set_", keys, values)
 
     def add_(self, keys: torch.Tensor, values: torch.Tensor) -> None:
         """Adds to values. An absent key is stored."""
-        torch.ops.sherwood.add_(self.number, self.state, keys, values)
+        self._call("add_", keys, values)
 
     def set_absent(self, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
         """Stores values of absent keys. Returns the value that each key then has. Not an operator: torch.compile ends a graph here."""
@@ -97,13 +104,21 @@ class Table:
 
     def delete_(self, keys: torch.Tensor) -> torch.Tensor:
         """Deletes keys. Returns a mask of those that were present."""
-        found: torch.Tensor = torch.ops.sherwood.delete_(self.number, self.state, keys)
+        found: torch.Tensor = self._call("delete_", keys)
         return found
 
     def assign_(self, keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns the ids of keys, of a server that numbers its keys (--ids), and a mask of the new keys."""
-        ids, new = torch.ops.sherwood.assign_(self.number, self.state, keys)
+        ids, new = self._call("assign_", keys)
         return ids, new
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        """Calls an operator. Raises the errors of the client, where the operator raises RuntimeError with their text."""
+        try:
+            return getattr(torch.ops.sherwood, name)(self.number, self.state, *arguments)
+        except RuntimeError as error:
+            _operators.failed(error)
+            return _CALLS[name](self.number, self.state, *arguments)
 
 
 class Embedding(torch.nn.Module):
@@ -265,13 +280,6 @@ def _read_or_store(layer: Embedding, batch: _Batch) -> torch.Tensor:
     return rows
 
 
-def _dtype_of(dtype: np.dtype[Any]) -> torch.dtype:
-    """Returns the dtype of results: torch calculates with signed integers."""
-    name = f"int{dtype.itemsize * 8}" if dtype.kind == "u" and dtype.itemsize > 1 else dtype.name
-    found: torch.dtype = getattr(torch, name)
-    return found
-
-
 def _number(table: Table, default: Any) -> Any:
     """Returns a default as an argument of the operators: torch's integers are signed, and it rounds numpy's float32 to one of them."""
     if isinstance(default, torch.Tensor):
@@ -341,19 +349,22 @@ def _results(table: Table, keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tens
             torch.empty(keys.shape, dtype=torch.bool, device=keys.device))
 
 
+_CALLS: dict[str, Callable[..., Any]] = {"lookup": _lookup, "lookup_into": _lookup_into, "set_": _set, "add_": _add,
+                                         "delete_": _delete, "assign_": _assign}
+
+
 def _define() -> torch.library.Library:
     library = torch.library.Library("sherwood", "DEF")
-    calls = {"lookup": _lookup, "lookup_into": _lookup_into, "set_": _set, "add_": _add, "delete_": _delete,
-             "assign_": _assign}
     shapes = {"lookup": lambda number, state, keys, default=None: _results(_table(number), keys),
               "assign_": lambda number, state, keys: _results(_table(number), keys),
               "delete_": lambda number, state, keys: torch.empty(keys.shape, dtype=torch.bool, device=keys.device)}
     for name, schema in _SCHEMAS.items():
         base = name.partition(".")[0]
         library.define(name + schema, tags=_TAGS)
-        library.impl(name, calls[base], "CompositeExplicitAutograd")
+        library.impl(name, _CALLS[base], "CompositeExplicitAutograd")
         torch.library.register_fake(f"sherwood::{name}", shapes.get(base, lambda *_, **__: None), lib=library)
     return library
 
 
 _library = _define()
+_operators.bind(torch)  # on tensors of a GPU these replace Python's

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: MIT
+"""Kernels in C of torch's operators on tensors of a GPU (operators.h), and the tables that they know.
+
+torch 2.10 and later calls them without Python. An older torch, and one without CUDA, has the kernels of sherwood.torch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import itertools
+import threading
+from typing import Any, Mapping, Optional
+
+import numpy as np
+
+from ._device_library import ffi as cuda
+from ._errors import error_of
+from ._facts import Layout
+from ._native import ffi, lib
+
+numbers = itertools.count(1)  # of tables
+_bit_values: dict[Any, Any] = {}  # by device
+_TEXT_BYTES = 512
+
+
+class Kernels:
+    """The registered kernels, for tensors of one kind of device."""
+
+    def __init__(self, torch: Any, library: Any, key: str) -> None:
+        self.ops = torch.ops.sherwood
+        self.torch = torch
+        self.is_cuda = key == "CUDA"
+        self.device_type = int(getattr(library, f"aoti_torch_device_type_{key.lower()}")())
+        self._library = library
+
+    def place(self, ordinal: int) -> str:
+        """Returns torch's name of a device."""
+        return f"cuda:{ordinal}" if self.is_cuda else "cpu"
+
+    def types(self, dtype: np.dtype[Any]) -> list[int]:
+        """Returns torch's numbers of the dtypes that fit, that of results first: integers may be signed or not."""
+        name = name_of(dtype)
+        other = name[1:] if name.startswith("uint") else f"u{name}" if name.startswith("int") else name
+        return [int(getattr(self._library, f"aoti_torch_dtype_{each}")()) for each in (name, other)]
+
+
+class Known:
+    """The numbers of the tables of one handle that kernels know."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._numbers: Optional[set[int]] = set()  # None: the handle is closed
+
+    def add(self, number: int, table: Any) -> None:
+        """Makes a table known, unless its handle is closed."""
+        with self._lock:
+            if self._numbers is not None:
+                code = lib.swpy_table_add(number, table)
+                if code < 0:
+                    raise error_of(code, "")
+                self._numbers.add(number)
+
+    def forget(self, number: int) -> None:
+        """Waits for the calls of a table, and forgets it."""
+        with self._lock:
+            known = self._numbers is not None and number in self._numbers
+            if known and self._numbers is not None:
+                self._numbers.remove(number)
+        if known:
+            lib.swpy_table_remove(number)
+
+    def close(self) -> None:
+        """Waits for the calls of all tables, and forgets them. No later table becomes known."""
+        with self._lock:
+            numbers_, self._numbers = self._numbers, None
+        for number in numbers_ or ():
+            lib.swpy_table_remove(number)
+
+
+class Tables:
+    """The tables of one Device: they describe its handle to kernels."""
+
+    def __init__(self, handle: Any, library: Any, table: int, ordinal: int, layout: Layout, known: Known) -> None:
+        self._handle, self._library, self._table, self._ordinal, self._layout, self._known = handle, library, table, ordinal, layout, known
+        self._own = 0
+        self._bit_values: Any = None  # kernels use its memory
+
+    def place(self) -> str:
+        """Returns torch's name of the device."""
+        return _kernels.place(self._ordinal) if _kernels is not None else f"cuda:{self._ordinal}"
+
+    def own(self) -> int:
+        """Returns the number for the calls of the Device that wait."""
+        if self._own == 0:
+            self._own = self.add(False)
+        return self._own
+
+    def add(self, in_order: bool) -> int:
+        """Returns the number of a new table, which kernels know if there are any."""
+        number, layout = next(numbers), self._layout
+        if _kernels is not None and layout.value_dtype.kind in "iufb":
+            dtype = layout.value_dtype
+            if self._bit_values is None:
+                self._bit_values = bit_values(_kernels.torch, _kernels.torch.device(self.place()))
+            given = ffi.new("struct swpy_table *", {
+                "cuda": _address(self._handle), "call": self._function("sherwood_cuda_call"),
+                "error": self._function("sherwood_cuda_error"), "table": self._table, "in_order": in_order,
+                "device_type": _kernels.device_type, "device_index": self._ordinal if _kernels.is_cuda else -1,
+                "key_types": _kernels.types(layout.key_dtype), "value_types": _kernels.types(dtype), "value_bytes": dtype.itemsize,
+                "is_integer": dtype.kind in "iu", "row": layout.value_shape[0] if layout.value_shape else -1,
+                "add": lib.SHERWOOD_SUM if layout.is_integer else getattr(lib, f"SHERWOOD_ADD_{layout.adds.upper()}", 0),
+                "bit_values": self._bit_values.data_ptr()})
+            self._known.add(number, given)
+        return number
+
+    def forget(self, number: int) -> None:
+        """Waits for the calls of a table, and forgets it."""
+        self._known.forget(number)
+
+    def _function(self, name: str) -> int:
+        return _address(cuda.addressof(self._library, name))
+
+
+_kernels: Optional[Kernels] = None
+
+
+def of(torch: Any) -> Optional[Kernels]:
+    """Returns the kernels for Device. Defines the operators if torch has what they need."""
+    if hasattr(getattr(torch, "library", None), "register_fake"):
+        importlib.import_module("sherwood.torch")
+    return _kernels
+
+
+def bind(torch: Any, key: str = "CUDA", instead: Mapping[str, int] = {}) -> None:  # pylint: disable=dangerous-default-value
+    """Registers the kernels for a dispatch key, once, if this torch has all functions that they call. `instead`: addresses that
+    take the place of torch's functions."""
+    global _kernels  # pylint: disable=global-statement
+    library = ctypes.CDLL(torch._C.__file__)  # finds what the libraries have that it needs
+    addresses = []
+    for i in itertools.count():
+        names = lib.swpy_torch_function(i)
+        if names == ffi.NULL:
+            break
+        found = [instead.get(name) or _find(library, name) for name in ffi.string(names).decode().split()]
+        if not any(found):
+            return
+        addresses.append(next(address for address in found if address))
+    if lib.swpy_torch_bind(ffi.new("uintptr_t[]", addresses), key.encode()) != 0:
+        raise RuntimeError(f"torch {torch.__version__} refuses the kernels of torch.ops.sherwood: report this with torch's output above")
+    _kernels = Kernels(torch, library, key)
+
+
+def _find(library: Any, name: str) -> int:
+    function = getattr(library, name, None)
+    return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def failed(error: RuntimeError) -> None:
+    """Raises the error of the server, or of torch, behind the error of an operator. Returns if a kernel has refused the arguments:
+    then Python knows better."""
+    text = ffi.new("char[]", _TEXT_BYTES)
+    code = lib.swpy_torch_failure(text, _TEXT_BYTES)
+    if code < 0:
+        raise error_of(code, ffi.string(text).decode("utf-8", "replace")) from None
+    if code != lib.SWPY_ARGUMENTS:
+        raise error
+
+
+def bit_values(torch: Any, device: Any) -> Any:
+    """Returns a tensor with the value of each bit of a byte."""
+    made = _bit_values.get(device)
+    if made is None:
+        made = _bit_values[device] = torch.tensor([1 << i for i in range(8)], dtype=torch.uint8, device=device)
+        if made.is_cuda:
+            torch.cuda.current_stream(device).synchronize()  # later calls use it on other streams
+    return made
+
+
+def name_of(dtype: np.dtype[Any]) -> str:
+    """Returns the name of torch's dtype of results: torch calculates with signed integers."""
+    return f"int{dtype.itemsize * 8}" if dtype.kind == "u" and dtype.itemsize > 1 else dtype.name
+
+
+def _address(pointer: Any) -> int:
+    return int(cuda.cast("uintptr_t", pointer))
