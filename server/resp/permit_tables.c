@@ -37,7 +37,7 @@ bool sw_permit_lacks_table(const struct sw_conn *conn, const struct sw_user *use
         return false;
     }
     if (scope == SW_SCOPE_SELECTED) {
-        const uint32_t place = sw_resp_of((struct sw_conn *)(uintptr_t)conn)->place;
+        const uint32_t place = sw_resp_of_const(conn)->place;
         return lacks_selected(conn->net, user, place, name) ||
                (command->id == SW_COMMAND_COPY && count > 3 &&
                 sw_net_lacks_behind(user, view, words + 3, count - 3, "DB", name));

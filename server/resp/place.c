@@ -22,7 +22,7 @@ int sw_place_open(const struct sw_conn *conn, uint32_t number)
         handle->view == NULL ? NULL : sw_tables_at(handle->view, number);
     return served == NULL ? 0
                           : sw_resp_reserve(served->loops[handle->loop].resp,
-                                            sw_resp_of((struct sw_conn *)conn)->resp->filling);
+                                            sw_resp_of_const(conn)->resp->filling);
 }
 
 const char *sw_place_refusal(const struct sw_resp_conn *state)

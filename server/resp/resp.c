@@ -223,13 +223,12 @@ static void drop_nothing(struct sw_conn *conn)
 
 static bool must_wait(const struct sw_conn *conn)
 {
-    return sw_resp_must_wait((const struct sw_resp_conn *)(const void *)conn->protocol_state);
+    return sw_resp_must_wait(sw_resp_of_const(conn));
 }
 
 static void check(const struct sw_conn *conn)
 {
-    const struct sw_resp_conn *state =
-        (const struct sw_resp_conn *)(const void *)conn->protocol_state;
+    const struct sw_resp_conn *state = sw_resp_of_const(conn);
     assert(state->resp != NULL && state->resp->net == conn->net);
     assert(!state->control_in_flight || conn->in_flight > 0);
     assert(conn->unsent_bytes == 0 || conn->transport.writing || conn->state == SW_CONN_CLOSED);

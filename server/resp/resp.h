@@ -140,6 +140,10 @@ static inline struct sw_resp_conn *sw_resp_of(struct sw_conn *conn)
 {
     return (struct sw_resp_conn *)(void *)conn->protocol_state;
 }
+static inline const struct sw_resp_conn *sw_resp_of_const(const struct sw_conn *conn)
+{
+    return (const struct sw_resp_conn *)(const void *)conn->protocol_state;
+}
 
 extern const struct sw_protocol sw_resp_protocol;
 

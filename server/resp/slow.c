@@ -172,9 +172,7 @@ void sw_slow_batch_written(const struct sw_replies *replies, const struct sw_slo
 void sw_slow_admin(const struct sw_conn *conn, const struct sw_resp_command *arguments,
                    uint64_t began_ns)
 {
-    const struct sw_resp_conn *state =
-        (const struct sw_resp_conn *)(const void *)conn->protocol_state;
-    struct sw_timings *timings = state->resp->owner.timings;
+    struct sw_timings *timings = sw_resp_of_const(conn)->resp->owner.timings;
     if (timings == NULL) {
         return;
     }
@@ -198,9 +196,7 @@ void sw_slow_admin(const struct sw_conn *conn, const struct sw_resp_command *arg
 
 void sw_slow_control(const struct sw_conn *conn, const struct sw_command *command, uint64_t us)
 {
-    const struct sw_resp_conn *state =
-        (const struct sw_resp_conn *)(const void *)conn->protocol_state;
-    struct sw_timings *timings = state->resp->owner.timings;
+    struct sw_timings *timings = sw_resp_of_const(conn)->resp->owner.timings;
     sw_timings_event(timings, SW_LATENCY_COMMAND, us);
     if (sw_timings_track(timings)) {
         sw_latency_count(&timings->latency, command->id, us, 1);

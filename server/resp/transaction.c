@@ -126,7 +126,7 @@ static const char *count_needs(const struct sw_conn *conn, struct sw_transaction
                                const struct sw_command *command,
                                const struct sw_resp_command *arguments, uint64_t bytes)
 {
-    const struct sw_replies *replies = sw_resp_of((struct sw_conn *)conn)->resp->filling;
+    const struct sw_replies *replies = sw_resp_of_const(conn)->resp->filling;
     bool is_data = command->kind == SW_KIND_DATA;
     transaction->commands++;
     transaction->writes |= sw_command_writes(command);
