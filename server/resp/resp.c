@@ -27,6 +27,18 @@ static void last_error(struct sw_resp_conn *state, const char *line)
     sw_resp_error(state->conn, NULL, "%s", line);
 }
 
+/* Sends the last reply of a connection that waits for no reply, an error, without a batch: the
+ * other tables may use the memory of all batches. */
+static void send_last_error(struct sw_resp_conn *state, const char *line)
+{
+    struct sw_text text;
+    sw_text_init(&text, SW_SCRATCH_BYTES);
+    sw_text_error(&text, line);
+    sw_error_reply_count(state->conn->net->counters, line);
+    sw_resp_send(state, text.data, text.size);
+    sw_text_fini(&text);
+}
+
 /* Refuses bytes that are not a command: the bytes after them cannot be parsed either, so the
  * connection is closed after the error. */
 static void refuse_bytes(struct sw_resp_conn *state, int error, uint8_t got, bool for_login)
@@ -203,6 +215,10 @@ static bool refuse_resp_conn(struct sw_conn *conn, enum sw_refusal why)
     struct sw_resp_conn *state = sw_resp_of(conn);
     if (state->control_in_flight) { /* its reply is not part of a batch */
         state->last_error = lines[why];
+        return true;
+    }
+    if (conn->in_flight == 0) {
+        send_last_error(state, lines[why]);
         return true;
     }
     struct sw_replies *filling = state->resp->filling;

@@ -261,6 +261,31 @@ static void add_command_of_place(struct lane *lane, uint64_t *values, struct ran
     add_exchange(lane, request, reply);
 }
 
+/* A connection that waits for no reply gets its last error though the memory of all batches is in
+ * use. */
+LOOP_TEST_WITH(resp_replies, the_last_words_need_no_memory_of_a_batch,
+               (serve->config.request_timeout_ms = 1000, serve->config.resp_batches_max = 3))
+{
+    static struct several several;
+    open_several(serve, &several);
+    struct fake *slow = serve_open(serve), *late = fake_open(&serve->loop->net, true);
+    serve_ask(serve, slow, "SET 1 1\r\n", "+OK\r\n");
+    fake_say(slow, "*2\r\n");
+    for (uint32_t i = 1; i < TABLES; i++) {
+        char request[32];
+        struct fake *peer = serve_open(serve);
+        snprintf(request, sizeof(request), "SELECT %u\r\n", i);
+        serve_ask(serve, peer, request, "+OK\r\n");
+        fake_say(peer, "GET 1\r\n");
+    }
+    cr_assert_null(serve->loop->first.resp.filling->memory);
+    serve_pass(serve, 1001);
+    fake_expect(slow, "-ERR Protocol error: the request did not arrive in time\r\n");
+    fake_say(late, "PING\r\n");
+    fake_expect(late, "-ERR max number of clients reached\r\n");
+    close_several(serve, &several);
+}
+
 /* The loop visits the tables that have work, and only these. */
 LOOP_TEST_WITH(resp_replies, every_connection_gets_its_own_from_each_table,
                serve->gate = sw_gate_create(16))
