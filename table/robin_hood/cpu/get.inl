@@ -168,6 +168,7 @@ static uint64_t RH(look_up_blocks)(const struct RH(table) * table, const struct 
     const uint32_t count = (end - begin + SW_CPU_BLOCK - 1) / SW_CPU_BLOCK;
     uint64_t hits = 0;
     assert(table->main.max_probe > 0); /* the second pass reads the bucket after any home */
+    assert(table->state->holes == 0);
     lookups.table = table;
     lookups.keys = work->keys;
     lookups.previous = work->previous;

@@ -5,6 +5,10 @@
  * Robin Hood order gives the slot of a key no pattern, so a branch on it would be mispredicted for
  * most keys, and the loads of the following keys would wait for the misprediction.
  *
+ * The array must have no holes (robin_hood.inl). If 64-bit m's with the upper half 0 fill bucket
+ * 0, a search for m = 0 goes on, and would find a hole. Only CUDA leaves holes. The callers assert
+ * that there are none.
+ *
  * Threads: any number, while no thread changes an m of the bucket.
  */
 

@@ -139,6 +139,7 @@ static void RH(updates_init)(struct RH(updates) * updates, const struct RH(job) 
                              const struct RH(partition) * partition)
 {
     assert(job->table->main.max_probe > 0); /* there is a bucket after any home */
+    assert(job->table->state->holes == 0);
     updates->job = job;
     updates->turn = 0;
     for (int k = 0; k < 2; k++) {
