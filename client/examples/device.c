@@ -2,7 +2,8 @@
  *
  * device.c - a million keys of 64 bits in the memory of the GPU that the server uses: the server's
  * kernels store and read them, first by calls that wait, then in the order of a stream. The host
- * makes the keys and checks the answers; it copies nothing else.
+ * makes the keys and checks the answers; it copies nothing else. The server has keys and values of
+ * 8 bytes, which are integers.
  *
  *     cc device.c $(pkg-config --cflags --libs sherwood-cuda) -I$CUDA/include -L$CUDA/lib64 \
  *        -lcudart -o device && ./device unix:/run/sherwood/sherwood.sock
@@ -77,6 +78,21 @@ static int in_stream_order(struct sherwood_cuda *cuda, const struct arrays *devi
     return status == SHERWOOD_OK ? sherwood_cuda_check(cuda, true) : status;
 }
 
+/* Checks that the table has the types of the arrays. */
+static bool has_our_types(const struct sherwood_server *server)
+{
+    bool same = server->key_bytes == 8 && server->value_bytes == 8 &&
+                server->value_format == SHERWOOD_VALUES_INTEGER;
+    if (!same) {
+        fprintf(stderr,
+                "the server has keys of %u bytes and values of %u bytes: this example needs "
+                "integers of 8 bytes: start sherwoodd with --key-bits 64, and without "
+                "--value-bytes and --value-type\n",
+                server->key_bytes, server->value_bytes);
+    }
+    return same;
+}
+
 int main(int argc, char **argv)
 {
     struct sherwood_cuda *cuda;
@@ -86,6 +102,11 @@ int main(int argc, char **argv)
     if (copy == NULL ||
         sherwood_cuda_attach(address, NULL, &cuda, text, sizeof(text)) != SHERWOOD_OK) {
         fprintf(stderr, "%s\n", copy == NULL ? "not enough memory" : text);
+        free(copy);
+        return 1;
+    }
+    if (!has_our_types(sherwood_cuda_server(cuda))) {
+        sherwood_cuda_close(cuda);
         free(copy);
         return 1;
     }

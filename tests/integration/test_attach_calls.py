@@ -5,12 +5,14 @@
 import contextlib
 import ctypes
 import os
+import subprocess
 import sys
+import tempfile
 import types
 
 import fake_torch
 from attached import CAS, DRIVER, E_INVALID, EMULATED, GET, LIBRARY, SET, SMALL, STAGE, Attached, Memory, call_of, loaded
-from harness import case, check, equal, main
+from harness import BUILD, ROOT, Skip, case, check, equal, main, run
 from package import daemon, np, raises, sherwood
 
 
@@ -206,6 +208,22 @@ def long_rows():
             equal(words[1 << 20:][:count * 64].tolist(), [in_order // 2] * count * 64, "rows before")
         equal(server.metrics()["sherwood_ring_requests_total"], 4, "frames")
         own.close()
+
+
+@case
+def example_of_other_types():
+    """the example of libsherwood-cuda refuses a server whose keys or values are not integers of 8 bytes"""
+    cuda = os.environ.get("CUDA_HOME", "/usr/local/cuda")
+    if not os.path.exists(f"{cuda}/include/cuda_runtime_api.h"):
+        raise Skip(f"CUDA's headers are not in {cuda}")
+    paths = {**os.environ, "LD_LIBRARY_PATH": f"{DRIVER.parent}:{BUILD}:{cuda}/lib64"}
+    with tempfile.TemporaryDirectory() as folder:
+        run("gcc", f"-I{ROOT}/client", f"-I{cuda}/include", ROOT / "client/examples/device.c", "-o", f"{folder}/device", f"-L{BUILD}",
+            f"-L{cuda}/lib64", "-lsherwood-cuda", "-lsherwood", "-lcudart")
+        for options in (("--key-bits", "32"), ("--value-type", "u64", "--value-bytes", "8"), ("--value-type", "none")):
+            with daemon(*SMALL, *options, program=EMULATED) as server:
+                ran = subprocess.run([f"{folder}/device", server.unix], env=paths, capture_output=True, text=True, check=False)
+                check(ran.returncode == 1 and "needs integers of 8 bytes" in ran.stderr, f"{options}: {ran}")
 
 
 if __name__ == "__main__":
