@@ -60,13 +60,14 @@ SW_OPTION(value_bytes, "value-bytes", "table", SW_ROBIN_HOOD | SW_CACHE, SW_NUMB
           "their length is stored with them. robin_hood: 4 to 4096 stores rows, which are never "
           "evicted; 0 stores integers, or nothing with value-type none. cache: 4 to 1024; 0: 60, "
           "or 64 if value-format is fixed.")
-SW_OPTION(value_type, "value-type", "table", SW_ROBIN_HOOD, SW_CHOICE(types), "bytes", "TYPE",
-          "Choose what a row holds. bytes: exactly value-bytes bytes. string: up to value-bytes "
-          "bytes; a bulk frame sends the length first (4 bytes, little-endian). u32, u64, i64, "
-          "f32, f64, f16, bf16: an array of such numbers that fills the row. none, without "
-          "value-bytes: keys have no values; the table is a set of keys, in half of the memory: "
-          "INSERT returns which keys are new. It requires host memory (backend cpu), and keys do "
-          "not expire. The server reports the type to clients.")
+SW_OPTION(
+    value_type, "value-type", "table", SW_ROBIN_HOOD, SW_CHOICE(types), "bytes", "TYPE",
+    "Choose what a row holds. bytes: exactly value-bytes bytes. string: up to value-bytes "
+    "bytes; a bulk frame sends the length first (4 bytes, little-endian). u32, u64, i64, "
+    "f32, f64, f16, bf16: an array of such numbers that fills the row. none, without "
+    "value-bytes: keys have no values; the table is a set of keys, in half of the memory: "
+    "INSERT returns which keys are new. These keys do not expire. The server reports the type "
+    "to clients.")
 SW_OPTION(rows_max, "rows-max", "table", SW_ROBIN_HOOD, SW_SIZE(0, SW_T), "0", "ROWS",
           "Limit the rows of the table, whatever its capacity. A write that needs one more is "
           "refused as out of memory. 0: max-load times max-capacity.")
