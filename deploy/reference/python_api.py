@@ -50,7 +50,7 @@ def methods(node, nodes):
 def page(_build):
     nodes, public = definitions()
     lines = head("Python: the package sherwood", "the docstrings of client/python/src/sherwood",
-                 "[The client by task](../../../client/python/README.md) shows each call in use, and its examples run in CI. The\n"
+                 "[Calls by task](../python.md) shows each call in use, and its examples run in CI. The\n"
                  "[tutorial](../tutorial.md) goes through one program. This page has every public name.")
     for module in ADAPTERS:
         own = {node.name: node for node in ast.parse((PACKAGE / f"{module}.py").read_text(encoding="utf-8")).body

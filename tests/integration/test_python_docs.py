@@ -40,7 +40,13 @@ def examples_hold(path, least=10, address="address"):
 @case
 def readme():
     """the examples of client/python/README.md run"""
-    examples_hold(PACKAGE / "README.md")
+    examples_hold(PACKAGE / "README.md", least=6)
+
+
+@case
+def by_task():
+    """the examples of deploy/docs/python.md run"""
+    examples_hold(ROOT / "deploy" / "docs" / "python.md", least=50)
 
 
 @case
@@ -77,10 +83,10 @@ def docstrings():
     for name in dir(sherwood.Client):
         if not name.startswith("_") and name not in ("submit", "aio"):
             check(getattr(sherwood.Client, name).__doc__, f"Client.{name} has no docstring")
-    readme_text = (PACKAGE / "README.md").read_text(encoding="utf-8")
+    pages = "".join(path.read_text(encoding="utf-8") for path in (PACKAGE / "README.md", ROOT / "deploy" / "docs" / "python.md"))
     for name in dir(sherwood.Client):
         if not name.startswith("_") and name not in ("ping", "pack", "address", "wait_durable", "key_dtype"):
-            check(re.search(rf"\b{name}\b", readme_text), f"README.md does not name {name}")
+            check(re.search(rf"\b{name}\b", pages), f"README.md and deploy/docs/python.md do not name {name}")
 
 
 @case
