@@ -28,11 +28,30 @@ static struct faults {
     uint64_t get_swaps;
     uint64_t erase_forgets;
     uint64_t update_loses;
+    bool update_doubles; /* a call of UPDATES keys stores one key more */
 } faults;
+
+#define UPDATES 256
+
+/* The fewest and the most entries that the study was told of. */
+static uint64_t fewest;
+static uint64_t most;
 
 static bool faulty_insert(void *table, const void *keys, const void *values, uint64_t count)
 {
-    return sw_timing_sherwood.insert(table, keys, values, count - faults.insert_drops);
+    static uint32_t more = UINT32_MAX / 2;
+    more++;
+    return sw_timing_sherwood.insert(table, keys, values, count - faults.insert_drops) &&
+           (!faults.update_doubles || count != UPDATES ||
+            sw_timing_sherwood.insert(table, &more, &more, 1));
+}
+
+static bool noted_size(void *table, uint64_t *occupied)
+{
+    bool done = sw_timing_sherwood.size(table, occupied);
+    fewest = *occupied < fewest ? *occupied : fewest;
+    most = *occupied > most ? *occupied : most;
+    return done;
 }
 
 static bool faulty_settle(void *table, void *values, uint64_t count)
@@ -309,6 +328,24 @@ Test(timing_study, faults_are_found)
         }
         remove_files(&fixture);
     }
+}
+
+/* Else it would fill up: an insert into a full table may search for ever. */
+Test(timing_study, a_table_that_stores_keys_twice_is_filled_again)
+{
+    struct fixture fixture;
+    open_fixture(&fixture, COMMON "--F 0.5 --operations upsert_at_F", 64);
+    make_faulty(&fixture, false);
+    fixture.library.size = noted_size;
+    faults.update_doubles = true;
+    fewest = UINT64_MAX;
+    most = 0;
+    cr_assert(sw_timing_measure_library(&fixture.study));
+    close_files(&fixture);
+    expect(&fixture, "upsert_at_F", "reps", 1, 2);
+    cr_expect_eq(most, fewest + 1, "%llu to %llu entries", (unsigned long long)fewest,
+                 (unsigned long long)most);
+    remove_files(&fixture);
 }
 
 /* Without a way to update beside inserts there is a row without a value. */
