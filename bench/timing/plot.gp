@@ -2,8 +2,9 @@
 #
 # plot.gp - rates of every operation, a line a library, readable on any background.
 # Run it in the folder that holds summary.csv; it needs gnuplot and awk:
-#   gnuplot .../plot.gp      writes table_64.svg and table_128.svg, one for each width of slots; and
-#                            sets_64.svg and sets_128.svg, key sets beside pairs, if the run measured them
+#   gnuplot .../plot.gp      writes table_64.svg and table_128.svg, one for each width of slots; if the run
+#                            measured them, also writes_64.svg and writes_128.svg, writes of several sizes,
+#                            and sets_64.svg and sets_128.svg, key sets beside pairs
 set datafile separator ","
 set terminal svg size 1400,1250 font "sans-serif,13"
 grey = "#808080"
@@ -41,6 +42,27 @@ do for [bits in "64 128"] {
                 plot for [i = 1:words(names)] of(word(names, i), bits, panel) using (is_batch ? $6 : $5):8 with linespoints linewidth (i == 1 ? 3 : 1.5) pointtype 7 pointsize 0.5 linecolor rgb color(i) title word(names, i) noenhanced
             } else {
                 set multiplot next
+            }
+        }
+        unset multiplot
+        unset output
+    }
+}
+
+# Writes over the keys of a call, at three loads.
+at(load) = "&& $5 == " . load
+writes(bits) = 0 + system("awk -F, '$3 == \"upsert_at_F\" && $4 == " . bits . " && $7 == \"gops\" && !seen[$6]++' summary.csv | wc -l")
+do for [bits in "64 128"] {
+    if (writes(bits) > 2) {
+        names = libraries(bits)
+        set output sprintf("writes_%s.svg", bits)
+        set multiplot layout 3, 3 title sprintf("Writes of the table alone, keys in GPU memory, %s-bit slots: G operations / s", bits) textcolor rgb grey
+        set logscale x 2; set format x "2^{%L}"
+        set xlabel "keys a call" textcolor rgb grey
+        do for [name in "upsert_at_F insert_batch delete"] {
+            do for [load in "0.5 0.85 0.95"] {
+                set title name . ", F " . load
+                plot for [i = 1:words(names)] "< awk -F, '" . rates(bits, name . ":") . at(load) . " && $2 == \"" . word(names, i) . "\"' summary.csv" using 6:8 with linespoints linewidth (i == 1 ? 3 : 1.5) pointtype 7 pointsize 0.5 linecolor rgb color(i) title word(names, i) noenhanced
             }
         }
         unset multiplot

@@ -272,15 +272,15 @@ def clean_script():
 
 @case
 def pictures():
-    """timing/plot.gp draws the tables and the key sets that a result has, and no empty picture"""
+    """timing/plot.gp draws the tables, the writes and the key sets that a result has, and no empty picture"""
     if shutil.which("gnuplot") is None:
         raise Skip("gnuplot is not installed")
-    for result, kind in (("timing", "table"), ("timing-sets", "sets")):
+    for result, kinds in (("timing", ["table"]), ("timing-sets", ["sets"]), ("timing-writes", ["table", "writes"])):
         with tempfile.TemporaryDirectory() as folder:
             shutil.copy(ROOT / "bench/results/h200" / result / "summary.csv", folder)
             subprocess.run(["gnuplot", ROOT / "bench/timing/plot.gp"], cwd=folder, check=True)
             drawn = sorted(path.name for path in pathlib.Path(folder).glob("*.svg"))
-            equal(drawn, [f"{kind}_128.svg", f"{kind}_64.svg"], result)
+            equal(drawn, [f"{kind}_{bits}.svg" for kind in kinds for bits in (128, 64)], result)
 
 
 if __name__ == "__main__":
