@@ -26,6 +26,7 @@ struct sw_timing_wanted {
     uint32_t block_size; /* threads of a block; 0: the library's own. Always 0 without
                             takes_block_size */
     int device;
+    bool found; /* Sherwood: writes report for each key whether it was stored */
 };
 
 struct sw_timing_library {

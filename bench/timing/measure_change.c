@@ -41,6 +41,19 @@ static uint64_t apart(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
+/* With --found: compares the bits of the write of the chosen keys with what a get found before,
+ * whose answers are still there. */
+static bool check_bits(struct sw_timing_study *study, uint64_t batch, uint64_t held,
+                       uint64_t *wrong)
+{
+    uint64_t found = held;
+    bool has_bits = study->is_ours && study->options->found;
+    bool done = !has_bits || (study->library->settle(study->table, study->arrays.answers, batch) &&
+                              sw_timing_count_found(&study->arrays, batch, &found));
+    *wrong = apart(found, held);
+    return done;
+}
+
 /* A batch that changes stored keys: an upsert or a delete. */
 struct change {
     const char *operation;
@@ -91,12 +104,13 @@ static bool upsert(struct sw_timing_study *study, uint64_t batch, struct sw_stud
     if (!done) {
         return failed(study, "upsert");
     }
-    if (!count_lost(study, batch, &rep->missed) || !sw_timing_study_size(study, &after)) {
+    if (!check_bits(study, batch, held, &rep->wrong) || !count_lost(study, batch, &rep->missed) ||
+        !sw_timing_study_size(study, &after)) {
         return false;
     }
     rep->operations = batch;
     rep->has_check = true;
-    rep->wrong = study->is_ours ? apart(before, after) : 0;
+    rep->wrong += study->is_ours ? apart(before, after) : 0;
     /* A table that stored keys twice would fill up from one repetition to the next. */
     study->is_filled = after == before;
     return true;
@@ -132,7 +146,7 @@ static bool check_erased(struct sw_timing_study *study, uint64_t batch, uint64_t
     uint64_t others = study->found > held ? study->found - held : 0;
     uint64_t others_found = found > still ? found - still : 0;
     rep->has_check = true;
-    rep->wrong = still;
+    rep->wrong += still;
     rep->missed = others > others_found ? others - others_found : 0;
     return true;
 }
@@ -154,7 +168,8 @@ static bool erase(struct sw_timing_study *study, uint64_t batch, struct sw_study
     if (!done) {
         return failed(study, "delete");
     }
-    if (!check_erased(study, batch, held, rep) || !sw_timing_study_size(study, &after)) {
+    if (!check_bits(study, batch, held, &rep->wrong) || !check_erased(study, batch, held, rep) ||
+        !sw_timing_study_size(study, &after)) {
         return false;
     }
     rep->operations = batch;

@@ -76,6 +76,9 @@ static const struct sw_study_option rows[] = {
     {SECONDS("peer-seconds", peer_seconds), .usual = "1", .help = "the same for other libraries"},
     {SECONDS("library-seconds", library_seconds), .usual = "400",
      .help = "a library that takes longer is stopped"},
+    {"found", SW_STUDY_FLAG, FIELD(found),
+     .help = "Sherwood's writes report for each key whether it was stored, as\n"
+             "the daemon's do; no such write is a merge"},
     SW_STUDY_SEED_ROW,
     SW_STUDY_DEVICE_ROW,
     SW_STUDY_COMMIT_ROW,

@@ -70,6 +70,7 @@ struct sw_timing_options {
     uint64_t seed;
     char commit[64];
     char output[512]; /* folder; created */
+    bool found;       /* Sherwood's writes report which keys were stored */
     bool quick;
     bool lists_libraries; /* only lists the libraries */
 };

@@ -20,9 +20,10 @@
 struct sherwood {
     struct sw_table *table;
     struct sw_queue *queue;
-    uint64_t *found; /* bits of the last get */
+    uint64_t *found; /* bits of the last call that reports them */
     uint32_t key_bytes;
     uint32_t batch_ops;
+    bool reports_found;          /* also of writes */
     bool is_set;                 /* keys without values: sherwood_sets.c */
     struct sw_counters counters; /* of the last call */
 };
@@ -55,8 +56,8 @@ static bool open_parts(struct sherwood *self, const struct sw_table_config *conf
     return true;
 }
 
-static void *open_as(struct sw_table_config *config, uint64_t *slots, char *reason,
-                     size_t reason_size)
+static void *open_as(struct sw_table_config *config, bool reports_found, uint64_t *slots,
+                     char *reason, size_t reason_size)
 {
     struct sw_table_info info;
     struct sherwood *self = calloc(1, sizeof(*self));
@@ -66,6 +67,7 @@ static void *open_as(struct sw_table_config *config, uint64_t *slots, char *reas
     }
     self->key_bytes = config->slot_bits / 16;
     self->is_set = config->is_set;
+    self->reports_found = reports_found;
     config->batch_ops_max = (config->batch_ops_max + 63) / 64 * 64; /* whole words of found */
     self->batch_ops = config->batch_ops_max;
     if (!open_parts(self, config, reason, reason_size)) {
@@ -82,7 +84,7 @@ bool sw_timing_sherwood_open_side(const struct sw_timing_study *study,
 {
     char reason[512] = "";
     *side = *study;
-    side->table = open_as(config, &side->slots, reason, sizeof(reason));
+    side->table = open_as(config, study->options->found, &side->slots, reason, sizeof(reason));
     if (side->table == NULL) {
         fprintf(stderr, "timing: sherwood: no table: %s\n", reason);
     }
@@ -124,7 +126,7 @@ static void *sherwood_open(const struct sw_timing_wanted *wanted, uint64_t *slot
 {
     struct sw_table_config config;
     config_of(wanted, &config);
-    return open_as(&config, slots, reason, reason_size);
+    return open_as(&config, wanted->found, slots, reason, reason_size);
 }
 
 static bool succeeded(int status, const char *what)
@@ -158,6 +160,7 @@ static bool sherwood_insert(void *table, const void *keys, const void *values, u
 {
     struct sherwood *self = table;
     struct sw_study_pass pass = {.op = SW_SET, .keys = keys, .values = values, .count = count};
+    pass.found = self->reports_found ? self->found : NULL;
     if (self->is_set) {
         pass.op = SW_SET_ABSENT;
         pass.values = NULL;
@@ -190,8 +193,10 @@ static bool sherwood_settle(void *table, void *values, uint64_t count)
 
 static bool sherwood_erase(void *table, const void *keys, uint64_t count)
 {
+    struct sherwood *self = table;
     struct sw_study_pass pass = {.op = SW_DELETE, .keys = keys, .count = count};
-    return run_pass(table, &pass, "delete");
+    pass.found = self->reports_found ? self->found : NULL;
+    return run_pass(self, &pass, "delete");
 }
 
 static bool sherwood_size(void *table, uint64_t *occupied)

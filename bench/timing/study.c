@@ -55,6 +55,7 @@ bool sw_timing_study_open(struct sw_timing_study *study)
         .batch_ops = (uint32_t)sw_timing_wanted_slots(study->options),
         .block_size = study->block_size,
         .device = study->device,
+        .found = study->options->found,
     };
     study->is_filled = false;
     study->table = study->library->open(&wanted, &study->slots, reason, sizeof(reason));

@@ -28,19 +28,24 @@ static struct faults {
     uint64_t get_swaps;
     uint64_t erase_forgets;
     uint64_t update_loses;
-    bool update_doubles; /* a call of UPDATES keys stores one key more */
+    uint64_t write_misses; /* in the bits of a write, with --found */
+    bool update_doubles;   /* a call of UPDATES keys stores one key more */
 } faults;
 
 #define UPDATES 256
 
-/* The fewest and the most entries that the study was told of. */
+/* The fewest and the most entries that noted_size() returned. */
 static uint64_t fewest;
 static uint64_t most;
+
+/* The last call was a write. */
+static bool wrote;
 
 static bool faulty_insert(void *table, const void *keys, const void *values, uint64_t count)
 {
     static uint32_t more = UINT32_MAX / 2;
     more++;
+    wrote = count == UPDATES;
     return sw_timing_sherwood.insert(table, keys, values, count - faults.insert_drops) &&
            (!faults.update_doubles || count != UPDATES ||
             sw_timing_sherwood.insert(table, &more, &more, 1));
@@ -61,6 +66,10 @@ static bool faulty_settle(void *table, void *values, uint64_t count)
     for (uint64_t i = 0; i < faults.get_misses; i++) {
         words[count - 1 - i] = UINT32_MAX;
     }
+    for (uint64_t i = 0; i < faults.write_misses && wrote; i++) {
+        words[i] = UINT32_MAX;
+    }
+    wrote = false;
     for (uint64_t i = 0; i < faults.get_swaps; i++) {
         words[i] = words[i + 1];
     }
@@ -69,6 +78,7 @@ static bool faulty_settle(void *table, void *values, uint64_t count)
 
 static bool faulty_erase(void *table, const void *keys, uint64_t count)
 {
+    wrote = true;
     return sw_timing_sherwood.erase(table, keys, count - faults.erase_forgets);
 }
 
@@ -182,13 +192,13 @@ static void expect(const struct fixture *fixture, const char *operation, const c
     cr_expect_float_eq(got, value, 1e-9, "%s %s: %g, not %g", operation, metric, got, value);
 }
 
-static void run_right(uint32_t slot_bits)
+static void run_right(const char *arguments, uint32_t slot_bits)
 {
     static const char *const checked[] = {"insert",      "get",         "get_miss50",
                                           "get_miss100", "upsert_at_F", "delete"};
     struct fixture fixture;
     int rows = 0;
-    open_fixture(&fixture, COMMON "--block-sizes 64,256", slot_bits);
+    open_fixture(&fixture, arguments, slot_bits);
     cr_assert(sw_timing_measure_library(&fixture.study));
     cr_assert(sw_timing_measure_tunings(&fixture.study));
     cr_assert(sw_timing_measure_pinned(&fixture.study));
@@ -219,12 +229,18 @@ static void run_right(uint32_t slot_bits)
 
 Test(timing_study, finds_nothing_wrong_with_64_bit_slots)
 {
-    run_right(64);
+    run_right(COMMON "--block-sizes 64,256", 64);
 }
 
 Test(timing_study, finds_nothing_wrong_with_128_bit_slots)
 {
-    run_right(128);
+    run_right(COMMON "--block-sizes 64,256", 128);
+}
+
+Test(timing_study, writes_that_report_which_keys_were_stored)
+{
+    run_right(COMMON "--block-sizes 64,256 --found", 64);
+    run_right(COMMON "--block-sizes 64,256 --found", 128);
 }
 
 Test(timing_study, growth)
@@ -313,6 +329,10 @@ Test(timing_study, faults_are_found)
          {.update_loses = 7},
          true,
          {{"insert_and_update", "lost_updates", 7}, {"insert_and_update", "missed", 0}}},
+        {COMMON "--F 0.5 --operations upsert_at_F,delete --found",
+         {.write_misses = 3},
+         true,
+         {{"upsert_at_F", "wrong", 3}, {"delete", "wrong", 3}, {"delete", "missed", 0}}},
     };
     for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
         struct fixture fixture;
@@ -330,7 +350,7 @@ Test(timing_study, faults_are_found)
     }
 }
 
-/* Else it would fill up: an insert into a full table may search for ever. */
+/* An insert into a full table may search for ever. */
 Test(timing_study, a_table_that_stores_keys_twice_is_filled_again)
 {
     struct fixture fixture;
