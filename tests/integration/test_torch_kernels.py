@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The kernels in C of torch's operators, on the emulator's GPU, whose memory is that of the host: torch calls them for the key CPU."""
+"""The kernels in C of torch's operators, on a GPU of this machine, or on the emulator's, whose memory is that of the host: torch
+calls them for the key CPU."""
 
 import contextlib
 import ctypes
@@ -11,7 +12,7 @@ import weakref
 import attached
 import fake_torch
 from attached import DRIVER, EMULATED, LIBRARY, loaded
-from harness import Skip, case, check, equal, main
+from harness import DAEMON, Skip, case, check, equal, main
 from package import daemon, in_child, np, raises, sherwood
 
 KEYS = 300
@@ -19,8 +20,8 @@ _state = {}
 
 
 def setup():
-    """Binds the kernels for the key CPU, once. Their new tensors lie in the memory of the emulator. Returns torch and a
-    function that copies a tensor there."""
+    """Returns torch, and a function that copies a tensor to the GPU. Without one it binds the kernels for the key CPU, once. Their
+    new tensors then lie in the memory of the emulator."""
     if _state:
         return _state["torch"], _state["put"]
     try:
@@ -31,6 +32,10 @@ def setup():
         raise Skip(f"torch {torch.__version__} has no torch_library_impl: the kernels need 2.10")
     loaded()
     os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
+    import sherwood.torch  # pylint: disable=import-outside-toplevel,redefined-outer-name
+    if torch.cuda.is_available():
+        _state.update(torch=torch, put=lambda tensor: tensor.cuda())
+        return torch, _state["put"]
     arena = fake_torch.module(ctypes.CDLL(str(DRIVER)))
     library = ctypes.CDLL(torch._C.__file__)
     pointers, integers = ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int64)
@@ -49,7 +54,6 @@ def setup():
     kept = (ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, integers, integers, ctypes.c_int32, ctypes.c_int32, ctypes.c_int32, pointers)(empty),
             ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, pointers)(stream))
     names = ("aoti_torch_empty_strided", "aoti_torch_get_current_cuda_stream")
-    import sherwood.torch  # pylint: disable=import-outside-toplevel,redefined-outer-name
     from sherwood import _device_arrays, _operators  # pylint: disable=import-outside-toplevel
     _operators.bind(torch, "CPU", {name: ctypes.cast(each, ctypes.c_void_p).value for name, each in zip(names, kept)})
 
@@ -87,8 +91,9 @@ def _emulate(torch, arrays, new):
 @contextlib.contextmanager
 def table(*flags, wait=True):
     """Yields a Table on an empty server, and its Device."""
-    setup()
-    with daemon(*attached.SMALL, "--key-bits", "64", *flags, program=EMULATED) as server, sherwood.connect(server.unix) as client, \
+    torch, _ = setup()
+    program = DAEMON if torch.cuda.is_available() else EMULATED
+    with daemon(*attached.SMALL, "--key-bits", "64", *flags, program=program) as server, sherwood.connect(server.unix) as client, \
             client.attach() as device:
         yield sherwood.torch.Table(device, wait=wait), device
 
@@ -210,12 +215,13 @@ def refusals():
         del arguments
         after = [each._use_count() for each in (keys, values, mask, one.state)]  # pylint: disable=protected-access
         equal(after, before, "references to tensors")
-        elsewhere = torch.arange(9)  # the daemon maps no memory of the host
-        raises(sherwood.Refused, "are not in device memory", one.lookup, elsewhere)
-        raises(sherwood.Refused, "are not in device memory", device.get_many, elsewhere)
-        raises(RuntimeError, "are not in device memory", ops.lookup, one.number, one.state, elsewhere)
-        in_child(lambda: raises(RuntimeError, "no longer exists in this process", ops.lookup, one.number, one.state, keys))
-        in_child(lambda: raises(sherwood.Lost, "belongs to the process", one.lookup, keys))
+        if not torch.cuda.is_available():  # whose operators do not get tensors of the host, and whose children have no CUDA
+            elsewhere = torch.arange(9)  # the daemon maps no memory of the host
+            raises(sherwood.Refused, "are not in device memory", one.lookup, elsewhere)
+            raises(sherwood.Refused, "are not in device memory", device.get_many, elsewhere)
+            raises(RuntimeError, "are not in device memory", ops.lookup, one.number, one.state, elsewhere)
+            in_child(lambda: raises(RuntimeError, "no longer exists in this process", ops.lookup, one.number, one.state, keys))
+            in_child(lambda: raises(sherwood.Lost, "belongs to the process", one.lookup, keys))
         equal(one.lookup(keys)[1].all().item(), True)
         number, state = one.number, one.state
         del one
@@ -226,6 +232,8 @@ def refusals():
 def captured():
     """operators in stream order become a part of a graph, and each replay carries them out; one that waits refuses the capture"""
     torch, put = setup()
+    if torch.cuda.is_available():
+        raise Skip("the graph is one of the emulator: captured_by_torch captures on this GPU")
     driver, stream, graph = ctypes.CDLL(str(DRIVER)), ctypes.c_void_p(), ctypes.c_void_p()
     equal(driver.cuStreamCreate(ctypes.byref(stream), 0), 0)
     with table(wait=False) as (one, device):
@@ -251,6 +259,36 @@ def captured():
         finally:
             driver.fake_asynchronous(0)
             del _state["stream"]
+
+
+@case
+def captured_by_torch():
+    """a graph of torch on a GPU carries out operators in each replay, beside torch's own work; one that waits refuses the capture"""
+    torch, put = setup()
+    if not torch.cuda.is_available():
+        raise Skip("torch finds no GPU")
+    with table(wait=False) as (one, device):
+        keys, out, graph, waits = put(torch.zeros(64, dtype=torch.int64)), put(torch.zeros(64, dtype=torch.int64)), torch.cuda.CUDAGraph(), \
+            sherwood.torch.Table(device)
+        with torch.cuda.graph(graph):
+            one.add_(keys * 2, keys + 1)
+            one.lookup_into(keys * 2, out, default=7)
+            values, mask = one.lookup(keys * 2 + 1, 9)
+        equal(one.lookup(keys)[1].any().item(), False, "a capture carries out nothing")
+        for replay in range(1, 4):
+            keys.copy_(torch.arange(64))
+            graph.replay()
+            torch.cuda.synchronize()
+            check(torch.equal(out, (keys + 1) * replay) and (values == 9).all() and not mask.any(), f"replay {replay}: {out} {values}")
+        device.check(wait=True)
+
+        def refused():
+            with torch.cuda.graph(torch.cuda.CUDAGraph()):
+                raises(sherwood.Refused, "make the call in the order of the stream", waits.lookup_into, keys, out)
+
+        refused()
+        check(one.lookup(keys * 2)[1].all(), "the table goes on")
+        del graph
 
 
 @case
