@@ -178,6 +178,8 @@ def refused():
         raises(ValueError, "keys: element 1 of the list, -1, is not within 0 to", c.get_many, [1, -1])
         raises(ValueError, f"keys: element 0 of the list, {2**64}, is not within 0 to", c.get_many, [2**64])
         raises(ValueError, "values: -1 is not within 0 to", c.set_many, [1], -1)
+        raises(TypeError, "values: 0.5 is not an integer: give an integer (uint64)", c.set_many, [1], 0.5)
+        raises(TypeError, "default: 1.0 is not an integer: give an integer (uint64)", c.get_many, [1], default=np.float32(1))
         raises(TypeError, "in the memory of a device", c.get_many, OnDevice([1]))
         raises(ValueError, "shape (3,)", c.set_many, [1, 2], [1, 2, 3])
         raises(ValueError, "shape (1, 2)", c.set_many, [1, 2], np.zeros((1, 2), U8))

@@ -203,14 +203,14 @@ def refusals():
         for call, arguments, error, text in (
                 (table.lookup, (keys.int(),), TypeError, "the dtype is int32"),
                 (table.set_, (keys, keys[:8]), ValueError, "shape"),
+                (table.lookup, (keys, torch.tensor(.5)), TypeError, "default: 0.5 is not an integer: give an integer"),
+                (table.lookup, (keys, torch.tensor([1, 2])), ValueError, "default: a tensor of shape (2,): give one number"),
                 (table.lookup_into, (keys, torch.empty_like(keys[:8])), ValueError, "shape")):
             raises(error, text, call, *arguments)
         table.set_(keys, keys)
         equal(table.lookup(keys)[0].tolist(), list(range(9)))
         number, state = table.number, table.state
-        other = sherwood.torch.Table(table.calls)
-        gone = other.number
-        del other
+        gone = sherwood.torch.Table(table.calls).number
         gc.collect()
         raises(RuntimeError if place.type == "cuda" and _operators.of(torch) is not None else sherwood.Refused,
                "no longer exists", torch.ops.sherwood.lookup, gone, state, keys)

@@ -204,6 +204,10 @@ def refusals():
             raises(error, text, getattr(one, name), *arguments)
         raises(RuntimeError, "found: the tensor has another dtype", ops.lookup_into, one.number, one.state, keys, values, keys)
         raises(ValueError, "out: an array of shape (8,)", device.get_many, keys, out=values[:8])
+        for default, error, text in ((.5, TypeError, "0.5 is not an integer"), (float("nan"), TypeError, "nan is not an integer"),
+                                     (2**64, ValueError, f"{2**64} is not within"), (-2**63 - 1, ValueError, f"{-2**63 - 1} is not within")):
+            raises(error, f"default: {text}", device.get_many, keys, default=default)
+            raises(error, f"default: {text}", device.get_many, keys, default=default, stream=0)
         raises(RuntimeError, "default: the number is no value of the table: give an integer of 8 bytes", ops.lookup, one.number, one.state, keys, 1.5)
         bytes_ = put(torch.full((9,), 7, dtype=torch.int64))
         one.lookup_into(keys, put(values), bytes_)  # Python stores a mask in any dtype

@@ -70,7 +70,7 @@ def _is_integer(one: Any) -> bool:
 
 
 def _is_number(one: Any) -> bool:
-    return isinstance(one, (int, float, np.number)) and not isinstance(one, bool)
+    return isinstance(one, (int, float, np.integer, np.floating)) and not isinstance(one, bool)
 
 
 def _wrong_element(given: Any, is_right: Callable[[Any], bool], what: str, why: str) -> str:
@@ -204,17 +204,24 @@ def _full(shape: tuple[int, ...], number: Any, dtype: np.dtype[Any], keys: Optio
     return made
 
 
+def one_number(given: Any, dtype: np.dtype[Any], what: str, signed: bool = False) -> Any:
+    """Returns a number of the dtype. With `signed` a negative number of its width stands for the unsigned one of its bits."""
+    if dtype.kind == "f":
+        return _narrow(np.asarray(given, np.float64), dtype, what).item()
+    if not _is_integer(given):
+        raise TypeError(f"{what}: {shown(given)} is not an integer: give an integer ({dtype})")
+    low, high = -2**(8 * dtype.itemsize - 1) if signed else np.iinfo(dtype).min, np.iinfo(dtype).max
+    if not low <= given <= high:
+        raise ValueError(f"{what}: {given} is not within {low} to {high}")
+    return int(given)
+
+
 def take_values(given: Any, dtype: np.dtype[Any], shape: tuple[int, ...], what: str,
                 keys: Optional[Taken] = None) -> np.ndarray[Any, Any]:
     """Returns an array to send of exactly this shape. One number stands for all elements: then the array is made in
     the region of the keys."""
-    if isinstance(given, (int, np.integer)) and not isinstance(given, bool) and dtype.kind in "iu":
-        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
-        if not low <= given <= high:
-            raise ValueError(f"{what}: {given} is not within {low} to {high}")
-        return _full(shape, int(given), dtype, keys)
-    if dtype.kind == "f" and isinstance(given, (int, float, np.floating)) and not isinstance(given, bool):
-        return _full(shape, _narrow(np.asarray(given, np.float64), dtype, what), dtype, keys)
+    if dtype.kind in "iuf" and _is_number(given):
+        return _full(shape, one_number(given, dtype, what), dtype, keys)
     found = as_numpy(given, dtype, what)
     if found.shape != shape and found.size == 0 and 0 in shape:
         return np.empty(shape, dtype)

@@ -13,7 +13,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _operators
-from ._arrays import is_torch
+from ._arrays import is_torch, one_number
 from ._device_arrays import Kind, Taken, kind_of, named, take
 from ._device_details import Details, Span
 from ._device_library import ffi, load
@@ -145,6 +145,8 @@ class Device(Details):
         into = self._into(out, taken, "out", stream)
         values = into.array if out is None else out
         fills = default is not None and default != 0
+        if fills and isinstance(default, (int, float, np.number)):
+            default = one_number(default, self._layout.value_dtype, "default", signed=True)
         wants = default is None or found is not None or fills
         mask = self._run(constants.SHERWOOD_GET, taken, None, into, wants, found, stream)
         if fills:

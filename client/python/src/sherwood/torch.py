@@ -283,6 +283,8 @@ def _read_or_store(layer: Embedding, batch: _Batch) -> torch.Tensor:
 def _number(table: Table, default: Any) -> Any:
     """Returns a default as an argument of the operators: torch's integers are signed, and it rounds numpy's float32 to one of them."""
     if isinstance(default, torch.Tensor):
+        if default.numel() != 1:
+            raise ValueError(f"default: a tensor of shape {tuple(default.shape)}: give one number")
         default = default.item()  # torch would cut off its fraction
     if isinstance(default, np.floating):
         return float(default)
