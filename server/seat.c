@@ -191,7 +191,6 @@ void sw_seats_sweep(struct sw_list *seats)
 {
     EACH(seats, seat)
     {
-        sw_batches_note_growth(&seat->batches);
         sw_sweeper_tick(&seat->sweeper);
         if (seat->tidies) {
             sw_table_tidy(seat->batches.table);

@@ -84,7 +84,7 @@ bool sw_seats_lost_device(struct sw_list *active);
 bool sw_seats_settle(struct sw_list *active);
 /* Is the loop inside a submit to this table, which may take long? Threads: any. */
 bool sw_seat_is_submitting(const struct sw_seat *seat);
-/* Searches for expired keys, tidies idle tables (table/idle.h), and records growth of the tables.
+/* Searches for expired keys, and tidies idle tables (table/idle.h).
  * The loop calls it every SW_SWEEP_MS. */
 void sw_seats_sweep(struct sw_list *seats);
 

@@ -174,30 +174,8 @@ void sw_batches_set_lease(struct sw_batches *batches, void (*check_lease)(void *
 
 void sw_batches_set_timings(struct sw_batches *batches, struct sw_timings *timings)
 {
-    batches->timings = timings;
     batches->submitter.timings = batches->resp_submitter.timings = timings;
     batches->rmw_submitter.timings = timings;
-}
-
-void sw_batches_note_growth(struct sw_batches *batches)
-{
-    struct sw_submitter *const all[] = {&batches->submitter, &batches->resp_submitter,
-                                        &batches->rmw_submitter};
-    struct sw_timings *timings = batches->timings;
-    struct sw_table_stats stats;
-    uint64_t slowest_us = 0;
-    if (timings == NULL || SW_LIVE(timings->config->latency_monitor_threshold) == 0) {
-        return;
-    }
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        slowest_us = all[i]->slowest_us > slowest_us ? all[i]->slowest_us : slowest_us;
-        all[i]->slowest_us = 0;
-    }
-    sw_table_stats(batches->table, &stats);
-    if (stats.grown > batches->grown) {
-        sw_timings_event(timings, SW_LATENCY_GROWTH, slowest_us);
-    }
-    batches->grown = stats.grown;
 }
 
 enum sw_batches_admission sw_batches_admit(struct sw_batches *batches)

@@ -38,8 +38,6 @@ struct sw_batches {
     struct sw_flights resp_flights;
     struct sw_submitter rmw_submitter; /* of the holder of the gate: passes no gate */
     struct sw_flights rmw_flights;
-    struct sw_timings *timings; /* records long submits; borrowed; NULL: submits are not timed */
-    uint64_t grown; /* the table's number of growths at the last sw_batches_note_growth */
     struct sw_obstacles obstacles; /* all zero: the log is the only obstacle */
     struct sw_gate_side gate; /* this loop's side of the write gate; its gate is NULL: no gate */
     struct sw_wal *wal;       /* borrowed; NULL: writes are not logged */
@@ -123,9 +121,6 @@ void sw_batches_set_lease(struct sw_batches *batches, void (*check_lease)(void *
 /* Records submits in which the table grows from now on. Borrows `timings` until sw_batches_fini.
  * NULL: does not time submits. */
 void sw_batches_set_timings(struct sw_batches *batches, struct sw_timings *timings);
-/* If the table has grown since the last call, records the longest submit since then as an event of
- * LATENCY: a table in host memory grows inside a submit. The loop calls this now and then. */
-void sw_batches_note_growth(struct sw_batches *batches);
 
 /* Result of the admission check for writes. LATER: writes stall (SW_STALL_LOG) until the log has
  * room. REJECT: writes are rejected, because the log cannot be written. */

@@ -53,14 +53,23 @@ void sw_flights_init(struct sw_flights *flights, struct sw_submitter *submitter,
     sw_list_init(&flights->held);
 }
 
-/* Records the duration of the submit that ends now, if it is the longest. */
+/* Records the submit that ends now as an event of LATENCY if it was long and the table has grown: a
+ * table in host memory grows inside a submit. */
 static void note_submit(struct sw_submitter *submitter)
 {
-    if (submitter->timings != NULL &&
-        SW_LIVE(submitter->timings->config->latency_monitor_threshold) > 0) {
-        const uint64_t us = now_us() - submitter->submitting_since_us;
-        submitter->slowest_us = us > submitter->slowest_us ? us : submitter->slowest_us;
+    struct sw_timings *timings = submitter->timings;
+    const uint64_t threshold_ms =
+        timings == NULL ? 0 : SW_LIVE(timings->config->latency_monitor_threshold);
+    const uint64_t us = threshold_ms == 0 ? 0 : now_us() - submitter->submitting_since_us;
+    if (threshold_ms == 0 || us / 1000 < threshold_ms) {
+        return;
     }
+    struct sw_table_stats stats;
+    sw_table_stats(submitter->table, &stats);
+    if (stats.grown > submitter->grown) {
+        sw_timings_event(timings, SW_LATENCY_GROWTH, us);
+    }
+    submitter->grown = stats.grown;
 }
 
 /* Enters the gate if the flight writes. Returns false if the gate is closed. */

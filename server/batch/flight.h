@@ -60,8 +60,8 @@ struct sw_submitter {
     struct sw_watched_widths widths;
     struct sw_list waiting;       /* flights that the queue has not taken yet, oldest first */
     uint64_t submitting_since_us; /* atomic: when sw_batch_submit was called; 0: not inside it */
-    const struct sw_timings *timings; /* NULL: submits are not timed */
-    uint64_t slowest_us;              /* the longest submit since sw_batches_note_growth; 0: none */
+    struct sw_timings *timings;   /* NULL: submits are not timed */
+    uint64_t grown;               /* the table's number of growths at the last long submit */
 };
 
 struct sw_flights {
