@@ -31,7 +31,7 @@ static uint64_t now_ms(const struct sw_loop *loop)
 static void check(const struct sw_loop *loop)
 {
 #ifdef SHERWOOD_CHECKS
-    sw_seats_check(&loop->seats);
+    sw_seats_check(&loop->seats, &loop->sweeps, loop->net.tables.number);
     sw_io_arena_check(&loop->first.batches.arena);
     sw_net_check(&loop->net);
     sw_bulk_check(&loop->bulk);
@@ -78,7 +78,7 @@ static void sweep(struct sw_loop *loop)
     sw_net_sweep(&loop->net, expired);
     sw_bulk_pool_sweep(&loop->bulk.pool);
     sw_resp_memory_sweep(loop->first.resp.memory, now_ms(loop));
-    sw_seats_sweep(&loop->seats);
+    sw_seats_sweep(&loop->seats, &loop->sweeps, loop->net.tables.number);
 }
 
 /* Disconnects the clients of a primary whose lease has ended: it is no longer primary, and the next
@@ -412,6 +412,7 @@ int sw_loop_init(struct sw_loop *loop, const struct sw_config *config, struct sw
     memset(loop, 0, sizeof(*loop));
     sw_list_init(&loop->seats);
     sw_list_init(&loop->active);
+    sw_list_init(&loop->sweeps.seats);
     loop->owner = *owner;
     loop->index = index;
     loop->config = config;

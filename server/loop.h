@@ -76,8 +76,9 @@ struct sw_loop {
     const struct sw_config *config;
     uint32_t index; /* the number of the loop */
 
-    struct sw_list seats;  /* one for each table, `first` at the beginning */
-    struct sw_list active; /* those that may have work (seat.h), in the order of its arrival */
+    struct sw_list seats;    /* one for each table, `first` at the beginning */
+    struct sw_list active;   /* those that may have work (seat.h), in the order of its arrival */
+    struct sw_sweeps sweeps; /* the tables that sweeps visit */
     struct sw_seat first;
     struct sw_net net;
     struct sw_bulk bulk;

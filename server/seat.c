@@ -15,7 +15,9 @@
 #include "server/resp/place_change.h"
 #include "server/resp/resp_memory.h"
 #include "server/resp/rmw.h"
+#include "table/expiring.h"
 #include "table/idle.h"
+#include "table/info.h"
 
 #define SEAT(at) SW_CONTAINER(at, struct sw_seat, link)
 #define EACH(seats, seat)                                                      \
@@ -34,6 +36,7 @@ int sw_seat_init(struct sw_seat *seat, const struct sw_seat_parts *parts, struct
     struct sw_batches *batches = &seat->batches;
     memset(seat, 0, sizeof(*seat));
     sw_list_init(&seat->link);
+    sw_list_init(&seat->swept);
     if (sw_batches_init(batches, parts->table, parts->config, parts->counters, parts->active,
                         first == NULL ? NULL : first->batches.io, parts->thread) != 0 ||
         sw_resp_init(&seat->resp, parts->net, batches, &parts->owner, parts->seed,
@@ -187,10 +190,44 @@ bool sw_seats_settle(struct sw_list *active)
     return polls;
 }
 
-void sw_seats_sweep(struct sw_list *seats)
+/* --- sweeps ----------------------------------------------------------------------------------- */
+
+/* Must the sweeps of this loop visit the table? The clock of a table whose entries never had times
+ * is 0, so it cannot be ahead either. */
+static bool is_swept(const struct sw_seat *seat)
 {
+    return seat->tidies ||
+           (seat->sweeper.batches != NULL && sw_table_may_expire(seat->batches.table));
+}
+
+static void find_swept(struct sw_list *seats, struct sw_sweeps *sweeps, uint64_t view_number)
+{
+    sweeps->expiring = sw_table_expiring_tables(SEAT(seats->next)->batches.table);
+    sweeps->view_number = view_number;
     EACH(seats, seat)
     {
+        if (is_swept(seat) && !sw_list_is_linked(&seat->swept)) {
+            sw_list_push(&sweeps->seats, &seat->swept);
+        }
+    }
+}
+
+/* Do all tables that sweeps must visit lie in the list? */
+static bool is_current(const struct sw_list *seats, const struct sw_sweeps *sweeps,
+                       uint64_t view_number)
+{
+    return sweeps->view_number == view_number &&
+           sweeps->expiring == sw_table_expiring_tables(SEAT(seats->next)->batches.table);
+}
+
+void sw_seats_sweep(struct sw_list *seats, struct sw_sweeps *sweeps, uint64_t view_number)
+{
+    if (!is_current(seats, sweeps, view_number)) {
+        find_swept(seats, sweeps, view_number);
+    }
+    SW_LIST_EACH(&sweeps->seats, link)
+    {
+        struct sw_seat *seat = SW_CONTAINER(link, struct sw_seat, swept);
         sw_sweeper_tick(&seat->sweeper);
         if (seat->tidies) {
             sw_table_tidy(seat->batches.table);
@@ -267,6 +304,7 @@ static bool vacate(struct sw_list *seats, struct sw_seat *first,
             sw_resp_give_back(&seat->resp);
             sw_list_remove(&seat->link);
             sw_list_remove(&seat->batches.active);
+            sw_list_remove(&seat->swept);
         }
     }
     return all;
@@ -289,7 +327,16 @@ bool sw_seats_follow(struct sw_list *seats, struct sw_seat *first, struct sw_tab
 
 /* ---------------------------------------------------------------------------------------------- */
 
-void sw_seats_check(const struct sw_list *seats)
+/* Has an entry of the table a time, so that the sweeps of this loop must visit it? */
+static bool has_times(const struct sw_seat *seat)
+{
+    struct sw_table_stats stats;
+    sw_table_stats(seat->batches.table, &stats);
+    return seat->sweeper.batches != NULL && stats.expires > 0;
+}
+
+void sw_seats_check(const struct sw_list *seats, const struct sw_sweeps *sweeps,
+                    uint64_t view_number)
 {
     EACH(seats, seat)
     {
@@ -298,5 +345,7 @@ void sw_seats_check(const struct sw_list *seats)
         sw_flights_check(&seat->batches.resp_flights);
         sw_resp_check(&seat->resp);
         assert(!has_work(seat) || sw_list_is_linked(&seat->batches.active));
+        assert(!has_times(seat) || sw_list_is_linked(&seat->swept) ||
+               !is_current(seats, sweeps, view_number));
     }
 }

@@ -28,7 +28,8 @@
 #include "server/tables/tables.h"
 
 struct sw_seat {
-    struct sw_list link; /* in the loop's list of seats */
+    struct sw_list link;  /* in the loop's list of seats */
+    struct sw_list swept; /* in sw_sweeps.seats, if sweeps visit the table */
     struct sw_batches batches;
     struct sw_resp resp;
     struct sw_bulk_table frames;
@@ -36,6 +37,16 @@ struct sw_seat {
     bool tidies;             /* this loop tidies the table while it is idle */
     uint64_t view_number;    /* of the last view of the tables that had this one; 0: none */
     uint64_t batches_before; /* RESP batches begun when the loop saw CLIENT PAUSE */
+};
+
+/* The tables that the sweeps of a loop visit: those that may have expired keys or holes, which are
+ * few of many. Only the first loop has some.
+ * Invariant: if entries of a table have expiry times, the table is in the list, or `expiring` or
+ * `view_number` is old: then the next sweep searches for such tables. */
+struct sw_sweeps {
+    struct sw_list seats;
+    uint64_t expiring;    /* sw_table_expiring_tables before the last search */
+    uint64_t view_number; /* of the tables in the last search */
 };
 
 /* The parts of a loop, and of the server, that a seat uses. Borrowed, except `owner`, which is
@@ -84,9 +95,9 @@ bool sw_seats_lost_device(struct sw_list *active);
 bool sw_seats_settle(struct sw_list *active);
 /* Is the loop inside a submit to this table, which may take long? Threads: any. */
 bool sw_seat_is_submitting(const struct sw_seat *seat);
-/* Searches for expired keys, and tidies idle tables (table/idle.h).
- * The loop calls it every SW_SWEEP_MS. */
-void sw_seats_sweep(struct sw_list *seats);
+/* Searches for expired keys, and tidies idle tables (table/idle.h). `view_number`: of the tables
+ * that the loop has adopted. The loop calls it every SW_SWEEP_MS. */
+void sw_seats_sweep(struct sw_list *seats, struct sw_sweeps *sweeps, uint64_t view_number);
 
 /* Notes what CLIENT PAUSE holds back from now on, and how many RESP batches have begun. */
 void sw_seats_pause(struct sw_list *seats, bool writes, bool all);
@@ -100,6 +111,7 @@ bool sw_seats_follow(struct sw_list *seats, struct sw_seat *first, struct sw_tab
                      struct sw_bulk *bulk);
 
 /* Asserts the invariants that hold between two iterations. */
-void sw_seats_check(const struct sw_list *seats);
+void sw_seats_check(const struct sw_list *seats, const struct sw_sweeps *sweeps,
+                    uint64_t view_number);
 
 #endif

@@ -27,7 +27,18 @@ bool sw_table_may_expire(const struct sw_table *table)
     return atomic_load_explicit(&table->may_expire, memory_order_relaxed);
 }
 
+/* A thread that finds the table not counted yet counts it before it goes on, also if another thread
+ * does the same. So no thread submits a time before the number has increased. */
 void sw_table_will_expire(struct sw_table *table)
 {
-    atomic_store_explicit(&table->may_expire, true, memory_order_relaxed);
+    if (!atomic_load_explicit(&table->is_counted, memory_order_acquire)) {
+        atomic_store_explicit(&table->may_expire, true, memory_order_relaxed);
+        __atomic_fetch_add(&table->config.sequencer->expiring, 1, __ATOMIC_RELEASE);
+        atomic_store_explicit(&table->is_counted, true, memory_order_release);
+    }
+}
+
+uint64_t sw_table_expiring_tables(const struct sw_table *table)
+{
+    return __atomic_load_n(&table->config.sequencer->expiring, __ATOMIC_ACQUIRE);
 }

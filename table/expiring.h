@@ -18,6 +18,10 @@ struct sw_image;
  * sw_table_will_expire was called. */
 bool sw_table_may_expire(const struct sw_table *table);
 void sw_table_will_expire(struct sw_table *table);
+/* Returns a number that has increased when a batch gives the first expiry time in one of the tables
+ * that share this table's sequencer (sequencer.h). So a caller learns by one load that no other
+ * table has become one whose entries may expire. */
+uint64_t sw_table_expiring_tables(const struct sw_table *table);
 
 /* Returns the table's clock, in milliseconds since 1970: the later of wall_ms, the system's clock,
  * and the latest clock of a batch (sw_batch.clock_ms). */

@@ -38,7 +38,8 @@ struct sw_table {
     _Atomic uint64_t batches;
     _Atomic uint64_t writes;
     _Atomic uint32_t images, image_claims;
-    _Atomic bool may_expire; /* some batch has given an expiry time, or will */
+    _Atomic bool may_expire; /* some batch has given or removed expiry times, or will */
+    _Atomic bool is_counted; /* the sequencer has counted that */
 };
 
 struct sw_queue {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sequencer.h - the numbers of the writes of all tables that share one sequencer.
+ * sequencer.h - the numbers of the writes of all tables that share one sequencer, and how many of
+ * these tables have entries that may expire.
  *
  * A table takes a number while it locks its own order of writes (write_combiner.h,
  * host/phase_lock.h). So the numbers of one table ascend in the order in which its writes take
@@ -15,7 +16,8 @@
 #include <stdint.h>
 
 struct sw_sequencer {
-    uint64_t last; /* atomic: the last number taken; 0: none */
+    uint64_t last;     /* atomic: the last number taken; 0: none */
+    uint64_t expiring; /* atomic: sw_table_expiring_tables */
 };
 
 /* Takes the next number. */

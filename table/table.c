@@ -347,7 +347,8 @@ int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
 {
     int status = sw_batch_check(queue->table, batch);
     if (batch->kind == SW_BATCH_OPERATIONS &&
-        (batch->expires != NULL || (batch->expire_at != 0 && batch->expire_at != SW_EXPIRE_KEEP))) {
+        (batch->expires != NULL || batch->remove_count > 0 ||
+         (batch->expire_at != 0 && batch->expire_at != SW_EXPIRE_KEEP))) {
         sw_table_will_expire(queue->table);
     }
     return status == SW_OK ? sw_queue_submit(queue, batch) : status;

@@ -302,6 +302,12 @@ void sw_table_will_expire(struct sw_table *table)
     (void)table;
 }
 
+uint64_t sw_table_expiring_tables(const struct sw_table *table)
+{
+    (void)table;
+    return 0;
+}
+
 void sw_table_suspend_expiry(struct sw_table *table,
                              bool (*is_suspended)(const void *context, uint64_t key),
                              const void *context)

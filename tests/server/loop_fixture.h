@@ -45,10 +45,13 @@ static inline void small_config(struct sw_config *config, uint64_t capacity)
     sw_config_fit(config);
 }
 
-static inline struct sw_table *open_table(const struct sw_config *config)
+/* `sequencer`: of all tables of the test; NULL: the table has its own. */
+static inline struct sw_table *open_table(const struct sw_config *config,
+                                          struct sw_sequencer *sequencer)
 {
     struct sw_table_config table_config;
     sw_config_table(config, &table_config);
+    table_config.sequencer = sequencer;
     return must_create(&table_config);
 }
 

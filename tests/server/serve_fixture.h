@@ -9,6 +9,7 @@
 #include "server/bulk/output.h"
 #include "server/limits.h"
 #include "server/resp/control.h"
+#include "table/sequencer.h"
 #include "table/table.h"
 #include "tests/server/fake_transport.h"
 #include "tests/server/loop_fixture.h"
@@ -16,6 +17,7 @@
 
 struct serve {
     struct sw_config config;
+    struct sw_sequencer sequencer;
     struct sw_table *table;
     struct sw_gate *gate; /* of the table; NULL: none. Owned */
     struct sw_loop *loop;
@@ -53,7 +55,7 @@ static inline void serve_start(struct serve *serve)
 {
     sw_timings_init(&serve->timings, &serve->config);
     sw_live_init(&serve->live, &serve->config, false, no_changes, serve);
-    serve->table = open_table(&serve->config);
+    serve->table = open_table(&serve->config, &serve->sequencer);
     const struct sw_loop_owner owner = {.server = serve,
                                         .snapshot = serve_snapshot,
                                         .stop = serve_stop,
@@ -68,7 +70,7 @@ static inline void serve_start(struct serve *serve)
 
 static inline void serve_check(const struct serve *serve)
 {
-    sw_seats_check(&serve->loop->seats);
+    sw_seats_check(&serve->loop->seats, &serve->loop->sweeps, serve->loop->net.tables.number);
     sw_net_check(&serve->loop->net);
     sw_bulk_check(&serve->loop->bulk);
     sw_io_arena_check(&serve->loop->first.batches.arena);

@@ -55,7 +55,7 @@ static void set_up_engine(enum sw_engine engine)
     small_config(&fixture.config, 1024);
     fixture.config.engine = engine;
     fixture.config.max_capacity = engine == SW_ENGINE_ROBIN_HOOD ? 4096 : 0;
-    fixture.table = open_table(&fixture.config);
+    fixture.table = open_table(&fixture.config, NULL);
     sw_timings_init(&fixture.timings, &fixture.config);
     sw_live_init(&fixture.live, &fixture.config, false, no_changes, &fixture);
     const struct sw_loop_owner owner = {.server = &fixture.owner,

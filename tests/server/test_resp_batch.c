@@ -147,7 +147,7 @@ static void set_up_fleet(uint64_t capacity)
     fleet = calloc(1, sizeof(*fleet));
     cr_assert_not_null(fleet);
     small_config(&fleet->config, capacity);
-    fleet->table = open_table(&fleet->config);
+    fleet->table = open_table(&fleet->config, NULL);
     const struct sw_loop_owner owner = {.server = fleet,
                                         .snapshot = no_snapshot,
                                         .device_lost = no_call,

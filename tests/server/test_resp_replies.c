@@ -177,7 +177,7 @@ static void open_several(struct serve *serve, struct several *several)
                                      .config = &serve->config,
                                      .loops = &several->loops[i]};
         if (i > 0) {
-            served->table = open_table(&serve->config);
+            served->table = open_table(&serve->config, &serve->sequencer);
             served->gate = sw_gate_create(16);
             seat = aligned_alloc(64, (sizeof(*seat) + 63) / 64 * 64);
             cr_assert(served->gate != NULL && seat != NULL);
@@ -200,6 +200,7 @@ static void close_several(struct serve *serve, struct several *several)
         struct sw_seat *seat = several->loops[i].seat;
         cr_assert_not(sw_list_is_linked(&seat->batches.active), "table %u is active at rest", i);
         sw_list_remove(&seat->link);
+        sw_list_remove(&seat->swept);
         sw_seat_fini(seat);
         free(seat);
         sw_table_destroy(several->served[i].table);
@@ -283,6 +284,30 @@ LOOP_TEST_WITH(resp_replies, the_last_words_need_no_memory_of_a_batch,
     fake_expect(slow, "-ERR Protocol error: the request did not arrive in time\r\n");
     fake_say(late, "PING\r\n");
     fake_expect(late, "-ERR max number of clients reached\r\n");
+    close_several(serve, &several);
+}
+
+/* Sweeps visit the tables whose keys may expire, and only these. */
+LOOP_TEST_WITH(resp_replies, sweeps_visit_the_tables_with_expiring_keys,
+               serve->gate = sw_gate_create(16))
+{
+    static struct several several;
+    struct sw_loop *loop = serve->loop;
+    open_several(serve, &several);
+    struct fake *peer = serve_open(serve);
+    sw_seats_sweep(&loop->seats, &loop->sweeps, several.view.number);
+    cr_assert(sw_list_is_empty(&loop->sweeps.seats));
+    serve_ask(serve, peer, "SELECT 2\r\nSET 1 1 PX 1\r\nSET 2 2\r\nSELECT 3\r\nSET 1 1\r\n",
+              "+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n");
+    struct sw_table_stats stats = {.expires = 1};
+    while (stats.expires > 0) {
+        sw_seats_sweep(&loop->seats, &loop->sweeps, several.view.number);
+        cr_assert_eq(sw_list_check(&loop->sweeps.seats), 1);
+        cr_assert(sw_list_is_linked(&several.loops[2].seat->swept));
+        serve_until_idle(serve);
+        sw_table_stats(several.served[2].table, &stats);
+    }
+    cr_assert_eq(stats.expired, 1);
     close_several(serve, &several);
 }
 
