@@ -198,6 +198,7 @@ void sw_client_read_facts(const struct sw_server_info *info, struct sherwood_ser
         info->value_type < SW_TYPE_COUNT ? (enum sherwood_type)info->value_type : SHERWOOD_BYTES;
     server->dimension = info->dimension;
     server->takes_times = info->takes_times;
+    server->run = info->run;
 }
 
 static void take_info(struct sherwood *client, const struct sw_server_info *info,

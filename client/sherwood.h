@@ -23,8 +23,7 @@
  * SHERWOOD_E_CONNECTION, SHERWOOD_E_TIMEOUT and SHERWOOD_E_PROTOCOL end the connection: its
  * requests in flight end with that code, their arrays are no longer touched (sherwood-regions.h
  * names the exception), and further calls return the same code. Close the handle then, and connect
- * again. A handle may have several connections (options.stripes). It goes on with those that are
- * left.
+ * again. A handle with several connections (options.stripes) goes on with those that are left.
  *
  * Memory: sherwood_connect allocates everything (about 280 KiB, and 200 KiB for each further
  * connection), the other calls allocate nothing. By TLS each connection has 90 KiB more, and
@@ -178,6 +177,7 @@ struct sherwood_server {
     enum sherwood_type value_type;
     uint32_t dimension;   /* numbers of a value; 1 where it has none; 0: an older server */
     uint32_t takes_times; /* 1: requests may have times; 0: no key expires by them */
+    uint32_t run;         /* of each start another number; of a cluster: of a node; 0: unknown */
 };
 
 /* How clients by RESP write a key (--resp-keys). Here keys are numbers in each case. */

@@ -213,6 +213,7 @@ struct sw_server_info {
     uint32_t table;        /* number of the place */
     uint32_t table_id;     /* of the table that lies there */
     uint32_t segments_max; /* most segments of a request; 0: the server knows no segments */
+    uint32_t run;          /* random number of this start of the server; 0: an older server */
     char table_name[SW_FRAME_TABLE_BYTES];
 };
 

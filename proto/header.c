@@ -37,7 +37,7 @@ static_assert(sizeof(Sherwood__Reply) + sizeof(Sherwood__ServerInfo) + SW_FRAME_
     COPY(key_bytes) COPY(value_bytes) COPY(frame_ops_max) COPY(requests_in_flight_max) \
     COPY(capacity_slots) COPY(occupied_max) COPY(frame_bytes_max) COPY(incarnation) \
     COPY(dimension) COPY(is_cluster) COPY(map_epoch) COPY(takes_times) \
-    COPY(takes_tables) COPY(table) COPY(table_id) COPY(segments_max)
+    COPY(takes_tables) COPY(table) COPY(table_id) COPY(segments_max) COPY(run)
 /* clang-format on */
 
 /* Copies a text up to its first NUL, cuts it to fit, and pads it with NULs. */

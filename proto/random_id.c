@@ -4,7 +4,8 @@
  */
 #include "proto/random_id.h"
 
-#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "proto/hex.h"
@@ -16,4 +17,11 @@ void sw_random_id(char out[SW_RANDOM_ID_BYTES])
         /* a signal can interrupt getrandom before the kernel's generator is ready */
     }
     sw_hex_encode(bytes, sizeof(bytes), out);
+}
+
+uint32_t sw_random_id_number(const char *id)
+{
+    char digits[2 * sizeof(uint32_t) + 1] = "";
+    memcpy(digits, id, sizeof(digits) - 1);
+    return (uint32_t)strtoul(digits, NULL, 16);
 }

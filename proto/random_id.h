@@ -6,9 +6,13 @@
 #ifndef SHERWOOD_PROTO_RANDOM_ID_H
 #define SHERWOOD_PROTO_RANDOM_ID_H
 
+#include <stdint.h>
+
 #define SW_RANDOM_ID_BYTES 41 /* with the NUL */
 
 /* For any thread. */
 void sw_random_id(char out[SW_RANDOM_ID_BYTES]);
+/* Returns the first 8 digits of an id as a number. */
+uint32_t sw_random_id_number(const char *id);
 
 #endif

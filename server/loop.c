@@ -395,7 +395,8 @@ static int init_parts(struct sw_loop *loop, struct sw_table *table, uint32_t loo
         owner->server,  owner->snapshot,
         owner->saver,   owner->repl,
         owner->timings, owner->region_budget,
-        owner->tracer,  sw_tracer_queue(owner->tracer, loop->index)};
+        owner->tracer,  sw_tracer_queue(owner->tracer, loop->index),
+        owner->run};
     const struct sw_seat_parts parts =
         parts_of(loop, table, loop->config, owner->gate, owner->account);
     if (init_net(loop, loop->index, loops) != 0 || sw_seat_init(&loop->first, &parts, NULL) != 0) {

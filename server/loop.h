@@ -59,6 +59,7 @@ struct sw_loop_owner {
     struct sw_tracer *tracer;   /* shared by all loops; NULL: nothing is traced */
     struct sw_account *account; /* of the server's table; NULL: none */
     struct sw_tables **tables;  /* the server's, set before the loops run; NULL: one table */
+    uint32_t run;               /* random number of this start of the server */
 };
 
 /* When the loop last received or sent a byte or took a request from a ring, for busy-poll-us. */

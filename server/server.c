@@ -5,7 +5,6 @@
 #include "server/server_parts.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -378,6 +377,7 @@ static int init_loops(struct sw_server *server)
         .tracer = server->tracer,
         .account = &server->account,
         .tables = &server->tables,
+        .run = sw_random_id_number(server->run_id),
     };
     server->loops = aligned_alloc(64, (sizeof(*server->loops) * count + 63) / 64 * 64);
     if (server->loops == NULL || server->gate == NULL) {

@@ -40,7 +40,7 @@ struct sherwood_server {
     uint32_t key_bytes, value_bytes, frame_ops_max, requests_in_flight_max;
     uint64_t capacity_slots, occupied_max; char engine[16]; enum sherwood_values value_format;
     char policy[16]; uint64_t frame_bytes_max; uint32_t resp_keys;
-    enum sherwood_type value_type; uint32_t dimension, takes_times; ...; };
+    enum sherwood_type value_type; uint32_t dimension, takes_times, run; ...; };
 struct sherwood_times {
     size_t size; enum sherwood_when when; uint64_t time_ms; const uint64_t *times_ms; ...; };
 struct sherwood_cache {

@@ -42,6 +42,7 @@ struct sw_bulk_owner {
     struct sw_region_budget *region_budget; /* NULL: no memory is shared */
     struct sw_tracer *tracer;               /* NULL: nothing is traced */
     struct sw_span_queue *spans;            /* the loop's; NULL: nothing is traced */
+    uint32_t run;                           /* random number of this start of the server */
 };
 
 struct sw_bulk {

@@ -328,6 +328,7 @@ static void fill_info(const struct sw_bulk_frame *frame, struct sw_server_info *
     info->resp_keys = batches->config->resp_keys;
     info->value_type = sw_config_value_type(batches->config);
     info->dimension = sw_config_dimension(batches->config);
+    info->run = bulk->owner.run;
     if (batches->wal != NULL) {
         info->incarnation = sw_wal_incarnation(batches->wal);
     }

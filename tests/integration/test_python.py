@@ -359,6 +359,7 @@ def facts():
         c = sherwood.connect(server.unix, stripes=2)
         equal((c.server.engine, c.server.backend, c.server.key_bytes), ("robin_hood", server.flags[
             server.flags.index("--backend") + 1], 8))
+        check(f"run_id:{c.server.run:08x}" in server.ask("INFO", "server").decode(), f"{c.server.run:08x} is not the run of INFO")
         c[1] = 5
         equal(c.stats()["keys"], 1)
         check(c.resize(1 << 21) >= 1 << 21, "resize returns the number of slots")

@@ -66,7 +66,7 @@ static void some_text(char *out, size_t bytes, struct random *state)
     DO(key_bytes), DO(value_bytes), DO(frame_ops_max), DO(requests_in_flight_max),      \
         DO(capacity_slots), DO(occupied_max), DO(frame_bytes_max), DO(value_format),    \
         DO(is_cluster), DO(takes_times), DO(map_epoch), DO(incarnation), DO(resp_keys), \
-        DO(value_type), DO(dimension)
+        DO(value_type), DO(dimension), DO(run)
 
 #define DRAW(field) out->field = (__typeof__(out->field))some_number(state)
 #define DRAW_TEXT(text) some_text(out->text, sizeof(out->text), state)

@@ -66,4 +66,6 @@ Test(hex, an_id_has_40_digits_and_two_ids_differ)
     cr_assert_eq(strlen(one), 40);
     cr_assert_eq(strspn(one, "0123456789abcdef"), 40);
     cr_assert_str_neq(one, other);
+    cr_assert_eq(sw_random_id_number("000001f4ffffffffffffffffffffffffffffffff"), 500);
+    cr_assert_eq(sw_random_id_number("f0000000"), UINT32_C(15) << 28);
 }

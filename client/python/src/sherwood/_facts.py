@@ -40,6 +40,7 @@ class Server:
     occupied_max: int
     resp_keys: str  # how RESP clients write a key: "decimal", "raw", "hash" or "auto" (see hash_key, text_key)
     takes_times: bool  # keys may expire
+    run: int  # another number at each start of the server: the first 8 digits of INFO's run_id; 0 of an older server
 
     def same_arrays(self, other: Server) -> bool:
         """Returns true if arrays made for one server fit the other."""
@@ -69,7 +70,8 @@ def read_server(facts: Any) -> Server:
                   text(facts.engine), text(facts.policy), facts.key_bytes, facts.value_bytes,
                   _FORMATS[facts.value_format], _TYPES[facts.value_type], facts.frame_ops_max,
                   facts.requests_in_flight_max, facts.capacity_slots, facts.occupied_max,
-                  _RESP_KEYS[facts.resp_keys] if facts.resp_keys < len(_RESP_KEYS) else "", bool(facts.takes_times))
+                  _RESP_KEYS[facts.resp_keys] if facts.resp_keys < len(_RESP_KEYS) else "", bool(facts.takes_times),
+                  facts.run)
 
 
 @dataclasses.dataclass(frozen=True)
