@@ -14,9 +14,8 @@ import signal
 import subprocess
 import sys
 
-import attached
 import fake_torch
-from attached import DRIVER, EMULATED, LIBRARY, loaded
+from attached import DRIVER, EMULATED, LIBRARY, SMALL, loaded
 from harness import BUILD, Skip, case, check, equal, eventually, main
 from package import LIB, daemon, np, pause, raises, sherwood
 
@@ -48,9 +47,7 @@ def needs_gpu():
 def clients(*flags):
     """Yields a list of what a Table may have: a client, and if there is a GPU its Device, with calls that wait and without."""
     torch = needs_torch()
-    has_gpu = torch.cuda.is_available()
-    if has_gpu:
-        needs_gpu()
+    has_gpu = torch.cuda.is_available() and needs_gpu() is torch
     with daemon("--backend", "cuda" if has_gpu else "cpu", *COMMON, *flags) as server, sherwood.connect(server.unix) as client:
         device = client.attach() if has_gpu else None
         yield [(client, True)] + ([(device, True), (device, False)] if has_gpu else [])
@@ -321,17 +318,17 @@ def embedding_prefetched():
             client.flush()
             got = trained(torch, table, ahead)
             check(got[0] == wanted[0] and all(torch.equal(a, b) for a, b in zip(got[1], wanted[1])), f"losses and rows of prefetch at {ahead}")
-        with concurrent.futures.ThreadPoolExecutor(4) as pool, sherwood.connect(server.unix, timeout=.5) as client_2:
+        with concurrent.futures.ThreadPoolExecutor(4) as pool, sherwood.connect(server.address(), table="default", timeout=.5) as other:
             list(pool.map(lambda _: trained(torch, table, "start"), range(4)))
-            keys, layer = torch.arange(600, 604), sherwood.torch.Embedding(sherwood.torch.Table(client_2), 4, lr=1)
-            loss = layer(keys).sum()
+            trains, layer = (sherwood.torch.Embedding(sherwood.torch.Table(calls), 4, lr=1) for calls in (other, client))
+            loss = trains(keys := torch.arange(600, 604)).sum()
             layer.prefetch(keys)
             layer._batches[0]._future.result()  # pylint: disable=protected-access
             pause(server)
             raises(sherwood.Timeout, "unknown", loss.backward)
             os.kill(server.pid(), signal.SIGCONT)
             eventually(lambda: table.lookup(keys)[0][0, 0].item() == -1, "the step takes place")
-            equal(layer(keys)[0].tolist(), [-1.] * 4, "a step that failed for the client may have changed the rows")
+            equal(layer(keys)[0].tolist(), [-1.] * 4, "a step over another address that failed may have changed the rows")
         layer, keys = sherwood.torch.Embedding(table, 4, lr=1), torch.tensor([[300, 301], [300, 5]])
         layer.prefetch(keys)
         layer._batches[0]._future.result()  # pylint: disable=protected-access
@@ -392,10 +389,9 @@ def embedding_attached():
             copied = self.empty(given.shape, self._dtypes[given.dtype], given, None)
             return self.made(copied.copy_(given))
 
-        def current(self, like):
-            return 0
+        current = staticmethod(lambda like: 0)
 
-    with daemon(*attached.SMALL, "--key-bits", "64", *ROWS, program=EMULATED) as server, sherwood.connect(server.unix) as client, \
+    with daemon(*SMALL, "--key-bits", "64", *ROWS, program=EMULATED) as server, sherwood.connect(server.unix) as client, \
             client.attach() as device:
         _device_arrays._kinds["torch"] = Emulated()  # pylint: disable=protected-access
         try:
@@ -403,6 +399,10 @@ def embedding_attached():
             table.calls = Returned(torch, device)
             trainings(torch, sherwood.torch.Embedding(table, 4, lr=0.125), 0.125, torch.randn(20, 4))
             check(len(client) > 10, "the rows are in the server")
+            ahead, keys = sherwood.torch.Embedding(sherwood.torch.Table(client), 4, lr=1), torch.tensor([901, 902])
+            ahead.eval().prefetch(keys)
+            sherwood.torch.Embedding(table, 4, lr=1)(keys).sum().backward()
+            equal(ahead(keys).tolist(), [[-1] * 4] * 2, "a Device trained rows that a client prefetched")
         finally:
             del _device_arrays._kinds["torch"]  # pylint: disable=protected-access
 

@@ -212,6 +212,11 @@ class Client(ClientCalls, TableCalls):
 
     # --- the server ------------------------------------------------------------------------------
     @property
+    def _place(self) -> tuple[Options, int]:
+        """The addresses and the table of this client, and the run of its server."""
+        return self._link.options, self.server.run
+
+    @property
     def server(self) -> Server:
         """The server's facts, as of the last time this client connected."""
         return self._link.facts()[0]

@@ -76,10 +76,12 @@ class Device(Details):
         self._pointer: Any = ffi.gc(out[0], functools.partial(_detach, self._lib, known))
         try:
             self._details, now = self._open(options.table)
-            check_arrays(options.address, read_server(native.cast("struct sherwood_server *", now)), server)
+            facts = read_server(native.cast("struct sherwood_server *", now))
+            check_arrays(options.address, facts, server)
         except BaseException:
             self.close()
             raise
+        self._place = options, facts.run
         self._ordinal = self._lib.sherwood_cuda_device(self._pointer)
         self.operator_tables = _operators.Tables(self._pointer, self._lib, self._details.get("table", 0), self._ordinal, layout, known)
         if direct:

@@ -29,6 +29,7 @@ from . import _operators
 from ._client import Client
 from ._device import Device
 from ._errors import Refused
+from ._link import Options
 
 _SCHEMAS = {
     "lookup": "(int table, Tensor state, Tensor keys, int? default=None) -> (Tensor, Tensor)",
@@ -169,8 +170,8 @@ class Embedding(torch.nn.Module):
         """Begins to read the rows of keys. The next call of the layer with equal keys uses them.
 
         The results are those without prefetch: the layer reads rows again that a layer of this table has trained or stored
-        meanwhile. A write of another trainer between the two calls may be missing. At most `prefetched_max` batches wait for
-        their call. prefetch raises an error if that many wait, or if the table is over a Device.
+        meanwhile, also over another address of the server or over a Device that waits. A write of another trainer between the
+        two calls may be missing. At most `prefetched_max` batches wait for their call. prefetch raises an error if that many wait, or if the table is over a Device.
         """
         if not isinstance(self.table.calls, Client):
             raise Refused("prefetch: the table is over a Device: call the layer alone, or make the Table over a client")
@@ -243,8 +244,8 @@ class _Batch:
         """Notes that a layer wrote the rows of keys."""
         with cls._lock:
             for batch in cls._begun:
-                if isinstance(table.calls, Client) and _place(table.calls) == _place(batch._table.calls):
-                    old = torch.isin(batch.keys, keys)
+                if _may_be_one(table.calls._place, batch._table.calls._place):
+                    old = torch.isin(batch.keys, keys.to(batch.keys.device))
                     batch._old = old if batch._old is None else batch._old | old
 
     def read(self) -> tuple[torch.Tensor, torch.Tensor]:
@@ -259,10 +260,12 @@ class _Batch:
         return rows, found
 
 
-def _place(client: Any) -> tuple[Any, ...]:
-    """Returns what two clients of one table have in common."""
-    options = client._link.options
-    return options.address, options.nodes, options.table
+def _may_be_one(one: tuple[Options, int], other: tuple[Options, int]) -> bool:
+    """Returns whether the places of two clients may be one table. If they are two, rows are read again in vain."""
+    (a, run), (b, other_run) = one, other
+    tables = {a.table or "default", b.table or "default"}
+    is_one_name = len(tables) == 1 or any(table.isdigit() for table in tables)
+    return is_one_name and (a.address == b.address or run == other_run != 0 or bool(a.nodes or b.nodes))  # each node has another run
 
 
 def _read_or_store(layer: Embedding, batch: _Batch) -> torch.Tensor:
