@@ -50,8 +50,8 @@ static int try_device(struct sherwood_cuda *cuda)
 {
     const struct sw_driver *driver = &cuda->driver;
     uintptr_t memory = 0;
-    void *context;
-    (void)driver->context_push(cuda->context);
+    int mode;
+    (void)sw_driver_enter(driver, cuda->context, &mode);
     int error = driver->memory_allocate(&memory, TRIAL_BYTES);
     int status = error == 0 ? SHERWOOD_OK
                             : sw_cuda_fail(SHERWOOD_E_NOMEM, "cannot allocate on device %d: %s",
@@ -63,7 +63,7 @@ static int try_device(struct sherwood_cuda *cuda)
         }
         (void)driver->memory_free(memory);
     }
-    (void)driver->context_pop(&context);
+    sw_driver_leave(driver, mode);
     return status;
 }
 
@@ -184,9 +184,9 @@ int sherwood_cuda_register(struct sherwood_cuda *cuda, const void *pointer)
     if (cuda == NULL || pointer == NULL) {
         return SHERWOOD_E_INVALID;
     }
-    sw_cuda_enter(cuda);
+    const int mode = sw_cuda_enter(cuda);
     int status = sw_cuda_share(cuda, pointer, 1, "bytes", NULL);
-    sw_cuda_leave(cuda);
+    sw_cuda_leave(cuda, mode);
     return status;
 }
 
@@ -195,8 +195,8 @@ int sherwood_cuda_unregister(struct sherwood_cuda *cuda, const void *pointer)
     if (cuda == NULL || pointer == NULL) {
         return SHERWOOD_E_INVALID;
     }
-    sw_cuda_enter(cuda);
+    const int mode = sw_cuda_enter(cuda);
     int status = sw_cuda_unshare(cuda, pointer);
-    sw_cuda_leave(cuda);
+    sw_cuda_leave(cuda, mode);
     return status;
 }

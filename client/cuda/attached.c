@@ -39,16 +39,17 @@ void sw_cuda_give_turn(struct sherwood_cuda *cuda)
     pthread_mutex_unlock(&cuda->turn);
 }
 
-void sw_cuda_enter(struct sherwood_cuda *cuda)
+int sw_cuda_enter(struct sherwood_cuda *cuda)
 {
+    int mode;
     sw_cuda_take_turn(cuda);
-    (void)cuda->driver.context_push(cuda->context);
+    (void)sw_driver_enter(&cuda->driver, cuda->context, &mode);
+    return mode;
 }
 
-void sw_cuda_leave(struct sherwood_cuda *cuda)
+void sw_cuda_leave(struct sherwood_cuda *cuda, int mode)
 {
-    void *context;
-    (void)cuda->driver.context_pop(&context);
+    sw_driver_leave(&cuda->driver, mode);
     sw_cuda_give_turn(cuda);
 }
 

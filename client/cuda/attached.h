@@ -151,9 +151,10 @@ int sw_cuda_fail(int status, const char *format, ...) __attribute__((format(prin
 void sw_cuda_take_turn(struct sherwood_cuda *cuda);
 void sw_cuda_give_turn(struct sherwood_cuda *cuda);
 
-/* Do the same, and make the context current meanwhile. */
-void sw_cuda_enter(struct sherwood_cuda *cuda);
-void sw_cuda_leave(struct sherwood_cuda *cuda);
+/* Do the same, and enter the context meanwhile (sw_driver_enter). sw_cuda_enter returns the mode
+ * for sw_cuda_leave. */
+int sw_cuda_enter(struct sherwood_cuda *cuda);
+void sw_cuda_leave(struct sherwood_cuda *cuda, int mode);
 /* Returns how many keys of a call the server takes in one frame. */
 uint64_t sw_cuda_frame_keys(const struct sherwood_cuda *cuda,
                             const struct sherwood_cuda_call *call);

@@ -109,19 +109,19 @@ int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_ca
         return read;
     }
     if (call->when != SHERWOOD_CUDA_NOW || sw_cuda_direct_takes(cuda, call)) {
-        void *context;
         bool is_done;
-        (void)cuda->driver.context_push(cuda->context);
+        int mode;
+        (void)sw_driver_enter(&cuda->driver, cuda->context, &mode);
         int status = begin(cuda, call, &is_done);
-        (void)cuda->driver.context_pop(&context);
+        sw_driver_leave(&cuda->driver, mode);
         if (is_done || status != SHERWOOD_OK) {
             return status;
         }
     }
     uint32_t staged = 0;
-    sw_cuda_enter(cuda);
+    const int mode = sw_cuda_enter(cuda);
     int status = sw_cuda_share_and_run(cuda, call, &staged);
-    sw_cuda_leave(cuda);
+    sw_cuda_leave(cuda, mode);
     return status != SHERWOOD_OK || staged == 0 ? status : sw_cuda_run_staged(cuda, call, staged);
 }
 
@@ -181,10 +181,10 @@ int sherwood_cuda_check(struct sherwood_cuda *cuda, bool waits)
     }
     int status = sw_cuda_ordered_check(cuda, waits);
     if (waits) {
-        void *context;
-        (void)cuda->driver.context_push(cuda->context);
+        int mode;
+        (void)sw_driver_enter(&cuda->driver, cuda->context, &mode);
         sw_cuda_wait_for_stages(cuda);
-        (void)cuda->driver.context_pop(&context);
+        sw_driver_leave(&cuda->driver, mode);
     }
     return status;
 }

@@ -120,7 +120,7 @@ static int capture(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *
 int sw_cuda_capture(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
 {
     const struct sw_driver *driver = &cuda->driver;
-    int capturing = 0, mode = SW_DRIVER_CAPTURE_RELAXED;
+    int capturing = 0;
     uint64_t id;
     void *graph = NULL;
     int error = driver->stream_capture(call->stream, &capturing, &id, &graph, NULL, NULL);
@@ -129,8 +129,6 @@ int sw_cuda_capture(struct sherwood_cuda *cuda, const struct sherwood_cuda_call 
                             "the stream's capture has failed: begin it again (%s)",
                             sw_driver_text(driver, error));
     }
-    /* The capture of a stream may forbid this thread to allocate. None of this is for the graph. */
-    (void)driver->capture_mode(&mode);
     uint32_t staged = 0;
     sw_cuda_take_turn(cuda);
     int status = sw_cuda_share_all(cuda, call, &staged);
@@ -138,6 +136,5 @@ int sw_cuda_capture(struct sherwood_cuda *cuda, const struct sherwood_cuda_call 
     if (status == SHERWOOD_OK) {
         status = capture(cuda, call, staged, graph);
     }
-    (void)driver->capture_mode(&mode);
     return status;
 }

@@ -240,10 +240,10 @@ int sherwood_cuda_direct(struct sherwood_cuda *cuda)
         __atomic_store_n(&cuda->direct_begun, false, __ATOMIC_RELEASE);
         return sw_cuda_fail(SHERWOOD_E_NOMEM, "not enough memory");
     }
-    void *context;
+    int mode;
     direct->cuda = cuda;
     pthread_mutex_init(&direct->waits, NULL);
-    (void)cuda->driver.context_push(cuda->context);
+    (void)sw_driver_enter(&cuda->driver, cuda->context, &mode);
     const int status = begin(direct);
     if (status == SHERWOOD_OK) {
         __atomic_store_n(&cuda->direct, direct, __ATOMIC_RELEASE);
@@ -251,7 +251,7 @@ int sherwood_cuda_direct(struct sherwood_cuda *cuda)
         take_back(direct);
         __atomic_store_n(&cuda->direct_begun, false, __ATOMIC_RELEASE);
     }
-    (void)cuda->driver.context_pop(&context);
+    sw_driver_leave(&cuda->driver, mode);
     return status;
 }
 

@@ -185,16 +185,14 @@ static void *run_thread(void *argument)
 {
     struct sw_cuda_direct *direct = argument;
     const struct sw_driver *driver = &direct->cuda->driver;
-    int mode = SW_DRIVER_CAPTURE_RELAXED;
-    void *context;
-    (void)driver->context_push(direct->cuda->context);
-    (void)driver->capture_mode(&mode); /* another thread may be capturing */
+    int mode;
+    (void)sw_driver_enter(driver, direct->cuda->context, &mode);
     while (wait_for_renewal(direct)) {
         (void)sw_direct_renew(direct); /* after a failure nothing is mapped: the server answers */
         (void)usleep(RENEW_MS_MIN * 1000);
     }
     sw_direct_unmap(direct);
-    (void)driver->context_pop(&context);
+    sw_driver_leave(driver, mode);
     return NULL;
 }
 

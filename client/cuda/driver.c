@@ -45,6 +45,23 @@ void sw_driver_close(struct sw_driver *driver)
     }
 }
 
+bool sw_driver_enter(const struct sw_driver *driver, void *context, int *mode)
+{
+    const bool entered = driver->context_push(context) == 0;
+    *mode = SW_DRIVER_CAPTURE_RELAXED;
+    if (entered) {
+        (void)driver->capture_mode(mode);
+    }
+    return entered;
+}
+
+void sw_driver_leave(const struct sw_driver *driver, int mode)
+{
+    void *context;
+    (void)driver->capture_mode(&mode);
+    (void)driver->context_pop(&context);
+}
+
 const char *sw_driver_text(const struct sw_driver *driver, int error)
 {
     const char *text = NULL;

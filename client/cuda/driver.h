@@ -6,6 +6,7 @@
 #ifndef SHERWOOD_CLIENT_CUDA_DRIVER_H
 #define SHERWOOD_CLIENT_CUDA_DRIVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -99,6 +100,11 @@ struct sw_driver {
 /* Loads and initialises the driver. Returns NULL, or a sentence in static storage. */
 const char *sw_driver_open(struct sw_driver *driver);
 void sw_driver_close(struct sw_driver *driver);
+/* Makes the context current in this thread. Until sw_driver_leave the thread may also allocate and
+ * wait while another thread captures a stream: its capture forbids that to all threads. Returns
+ * false if the context is gone; then do not leave. */
+bool sw_driver_enter(const struct sw_driver *driver, void *context, int *mode);
+void sw_driver_leave(const struct sw_driver *driver, int mode);
 /* Returns the text of an error. */
 const char *sw_driver_text(const struct sw_driver *driver, int error);
 

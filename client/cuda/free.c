@@ -9,9 +9,9 @@
 void sw_cuda_free(struct sherwood_cuda *cuda)
 {
     const struct sw_driver *driver = &cuda->driver;
-    void *context;
+    int mode;
     if (cuda->context != NULL) {
-        const bool entered = driver->context_push(cuda->context) == 0;
+        const bool entered = sw_driver_enter(driver, cuda->context, &mode);
         for (int i = 0; i < SW_CUDA_ENTRIES && entered; i++) {
             if (cuda->ordered[i].memory != 0) {
                 (void)driver->memory_free(cuda->ordered[i].memory);
@@ -24,7 +24,7 @@ void sw_cuda_free(struct sherwood_cuda *cuda)
             (void)driver->host_free(cuda->words);
         }
         if (entered) {
-            (void)driver->context_pop(&context);
+            sw_driver_leave(driver, mode);
         }
         (void)driver->context_release(cuda->ordinal);
     }

@@ -145,7 +145,8 @@ static void *run_thread(void *argument)
 {
     struct sherwood_cuda *cuda = argument;
     uint32_t idle = 0;
-    (void)cuda->driver.context_push(cuda->context);
+    int mode;
+    (void)sw_driver_enter(&cuda->driver, cuda->context, &mode);
     (void)prctl(PR_SET_TIMERSLACK, 1UL); /* a sleep of SLEEP_US otherwise takes 50 us more */
     pthread_mutex_lock(&cuda->lock);
     while (!is_over(cuda)) {
@@ -169,8 +170,7 @@ static void *run_thread(void *argument)
     const bool outlived = cuda->outlived;
     pthread_mutex_unlock(&cuda->lock);
     if (outlived) {
-        void *context;
-        (void)cuda->driver.context_pop(&context);
+        sw_driver_leave(&cuda->driver, mode);
         sw_cuda_free(cuda);
     }
     return NULL;

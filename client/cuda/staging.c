@@ -45,8 +45,8 @@ static void close_stage(const struct sw_driver *driver, struct sw_cuda_stage *st
 void sw_cuda_stages_close(struct sherwood_cuda *cuda)
 {
     const struct sw_driver *driver = &cuda->driver;
-    void *context;
-    const bool entered = cuda->context != NULL && driver->context_push(cuda->context) == 0;
+    int mode = 0;
+    const bool entered = cuda->context != NULL && sw_driver_enter(driver, cuda->context, &mode);
     if (entered) {
         sw_cuda_wait_for_stages(cuda);
     }
@@ -58,7 +58,7 @@ void sw_cuda_stages_close(struct sherwood_cuda *cuda)
         (void)driver->stream_destroy(cuda->copies);
     }
     if (entered) {
-        (void)driver->context_pop(&context);
+        sw_driver_leave(driver, mode);
     }
     pthread_mutex_destroy(&cuda->staging);
 }
@@ -318,16 +318,16 @@ int sw_cuda_run_staged(struct sherwood_cuda *cuda, const struct sherwood_cuda_ca
                        uint32_t staged)
 {
     struct sw_cuda_stage *stage = &cuda->waiting;
-    void *context;
+    int mode;
     pthread_mutex_lock(&stage->turn);
-    (void)cuda->driver.context_push(cuda->context);
+    (void)sw_driver_enter(&cuda->driver, cuda->context, &mode);
     int status = open_stage(cuda, stage);
     if (status == SHERWOOD_OK) {
         status = run_pieces(cuda, call, staged, stage, run_piece);
         const int copied = wait_for_copies(cuda); /* also after a failure: the next call copies */
         status = status == SHERWOOD_OK ? copied : status;
     }
-    (void)cuda->driver.context_pop(&context);
+    sw_driver_leave(&cuda->driver, mode);
     pthread_mutex_unlock(&stage->turn);
     return status;
 }

@@ -3,6 +3,7 @@
 """libsherwood-cuda without a GPU: arrays that calls copy, on the emulated GPU's late streams, and calls in graphs."""
 
 import _ctypes
+import concurrent.futures
 import contextlib
 import ctypes
 import pathlib
@@ -293,6 +294,33 @@ def graphs():
             own = Attached(library, driver, server, -1)
         equal(own.call(GET, 9), 0, library.sherwood_cuda_error())
         own.close()
+
+
+@case
+def beside_a_capture():
+    """while one thread captures a stream, another attaches, makes calls that allocate, and closes its handle"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    streams, graph, count = (ctypes.c_void_p(), ctypes.c_void_p()), ctypes.c_void_p(), 100
+    for stream in streams:
+        equal(driver.cuStreamCreate(ctypes.byref(stream), 1), 0)
+    arrays = [Memory(driver, "segment", 1) for _ in range(4)]
+
+    def attach_and_call(server):
+        own = Attached(library, driver, server, 1)
+        equal(own.error, "")
+        for when in (0, 2):
+            arrays[0].words[:count], arrays[1].words[:count] = np.arange(count), 5
+            for operation in (SUM, GET):
+                call = call_of(operation, arrays, count, 0, when, streams[1])
+                equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), 0, library.sherwood_cuda_error())
+            equal(library.sherwood_cuda_check(own.pointer, True), 0, library.sherwood_cuda_error())
+            equal(arrays[2].words[:count].tolist(), [5 + 5 * (when // 2)] * count)
+        own.close()
+
+    with gpus(2), daemon(*SMALL, "--key-bits", "64", program=EMULATED, environment={"EMU_GPUS": "2"}) as server:
+        with capture(driver, streams[0], graph), concurrent.futures.ThreadPoolExecutor(1) as pool:
+            pool.submit(attach_and_call, server).result()
+        equal(driver.cuGraphDestroy(graph), 0)
 
 
 @case

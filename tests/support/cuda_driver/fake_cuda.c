@@ -190,6 +190,9 @@ int cuMemAlloc_v2(uintptr_t *memory, size_t bytes)
 }
 int cuMemFree_v2(uintptr_t memory)
 {
+    if (!fake_may_allocate()) {
+        return INVALID;
+    }
     const struct allocation allocation = allocation_of(memory, true);
     if (allocation.memory == NULL) {
         return INVALID;
@@ -276,8 +279,11 @@ int cuMemHostAlloc(void **host, size_t bytes, unsigned flags)
 }
 int cuMemFreeHost(void *host)
 {
-    free(host);
-    return 0;
+    const bool may = fake_may_allocate();
+    if (may) {
+        free(host);
+    }
+    return may ? 0 : INVALID;
 }
 int cuMemHostGetDevicePointer_v2(uintptr_t *device, void *host, unsigned flags)
 {

@@ -17,6 +17,7 @@
 
 #define INVALID 1
 #define NOT_IN_A_CAPTURE 900
+#define CAPTURE_INVALID 901
 #define DELAY_US 300
 #define SLEEP_US 20
 
@@ -61,6 +62,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct stream *default_stream;
 static bool is_asynchronous;
 static int captures; /* streams that are captured, so that a thread may not allocate */
+static bool invalid; /* a thread has tried to allocate, or to free, during these captures */
 static _Thread_local int capture_mode;
 
 /* For tests: 1: calls that enqueue return before the step is carried out. */
@@ -227,11 +229,12 @@ int cuStreamDestroy_v2(void *handle)
 
 /* --- graphs ----------------------------------------------------------------------------------- */
 
-/* Returns whether this thread may allocate now. */
+/* Returns whether this thread may allocate and free now. If not, the captures are invalid. */
 bool fake_may_allocate(void)
 {
     pthread_mutex_lock(&lock);
     const bool may = captures == 0 || capture_mode == 2;
+    invalid |= !may;
     pthread_mutex_unlock(&lock);
     return may;
 }
@@ -261,8 +264,10 @@ int cuStreamEndCapture(void *handle, void **graph)
     *graph = stream->graph;
     stream->graph = NULL;
     captures--;
+    const int error = invalid ? CAPTURE_INVALID : 0;
+    invalid &= captures > 0;
     pthread_mutex_unlock(&lock);
-    return 0;
+    return error;
 }
 int cuStreamGetCaptureInfo_v2(void *handle, int *status, uint64_t *id, void **graph,
                               const void **nodes, size_t *count)
