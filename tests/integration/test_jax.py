@@ -170,6 +170,9 @@ def refusals():
         keys, state = jax.numpy.arange(9), table.state
         raises(TypeError, "the keys have the dtype int32, and this call needs uint64 or int64", table.lookup, state, keys.astype("int32"))
         raises(TypeError, "the default 0.5 is not an integer", table.lookup, state, keys, 0.5)
+        for wrong, text in ((jax.numpy.zeros(3, "int32"), "the shape (3,) and the dtype int32"), (keys, "the shape (9,) and the dtype int64"),
+                            (np.float32(1), "the shape () and the dtype float32"), (None, "NoneType"), (3, "int")):
+            raises(TypeError, f"get: the first argument is {'an array of ' if '(' in text else ''}{text}, and no state: give", table.lookup, wrong, keys)
         raises(ValueError, "broadcast", table.lookup, state, keys, np.ones((4, *keys.shape), np.uint64))
         raises(TypeError, "the values have the dtype float32", table.set, state, keys, keys.astype("float32"))
         raises(ValueError, "the shape (8,), and these keys need (9,)", table.set, state, keys, keys[:8])

@@ -105,7 +105,8 @@ class Table:
         layout = self._layout
         keys = jnp.asarray(keys)
         _check_dtype(f"{name}: the keys", keys.dtype, layout.key_dtype)
-        arguments = [jnp.asarray(state, jnp.int32), keys]
+        _check_state(name, state)
+        arguments = [state, keys]
         shape = keys.shape + layout.value_shape
         if values is not None:
             values = jnp.asarray(values)
@@ -128,6 +129,13 @@ class Table:
         check_arrays(self._options.address, server_of(pointer), self._server)
         ffi.gc(pointer, None)
         return pointer
+
+
+def _check_state(name: str, state: Any) -> None:
+    shape, dtype = getattr(state, "shape", None), getattr(state, "dtype", None)
+    if shape != () or dtype != jnp.int32:
+        found = type(state).__name__ if dtype is None else f"an array of the shape {shape} and the dtype {dtype}"
+        raise TypeError(f"{name}: the first argument is {found}, and no state: give Table.state, or the state that the call before returned")
 
 
 def _check_dtype(what: str, dtype: Any, wanted: np.dtype[Any]) -> None:
