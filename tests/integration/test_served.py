@@ -209,6 +209,22 @@ def the_page_begins_with_the_worst_ratio():
 
 
 @case
+def the_page_tells_what_became_slower():
+    """bench/page --changes: the median of an operation's points, and a single point that fell"""
+    def points(**rates):
+        return {("sherwood", operation, "64", str(load), "1"): {"gops": rate} for operation, of in rates.items() for load, rate in enumerate(of)}
+
+    with tempfile.TemporaryDirectory() as name:
+        page = with_results(ROOT / "bench" / "page", name)
+        before = {**points(get=[10, 10, 10], delete=[10, 10, 10], insert=[10, 10, 10], audit=[10]), ("peer", "get", "64", "0", "1"): {"gops": 10}}
+        after = {**points(get=[11, 12, 13], delete=[10, 10, 3], insert=[9.6, 10, 10.4], fresh=[1]), ("peer", "get", "64", "0", "1"): {"gops": 9}}
+        equal(list(page.changes_of("timing", before, after)),
+              ["Lower by more than 5 %, or by 10 % at a point: delete, 32-bit keys 1.00 (0.30 to 1.00).",
+               "Higher by more than 5 %: get, 32-bit keys 1.20 (1.10 to 1.30).",
+               "Other programs and memory alone: 0.90 (0.90 to 0.90)."], "changes")
+
+
+@case
 def figures_follow_their_results():
     """tests/lint/figures --write replaces a figure and a library that differ from the result, and nothing else"""
     with tempfile.TemporaryDirectory() as name:
@@ -227,6 +243,9 @@ def figures_follow_their_results():
         equal(lint.rewritten(wrong, sources), right, "table")
         equal(list(lint.check_block(right, sources, True)), [], "the rewritten table")
         equal(lint.rewritten(right, sources), right, "a right table stays")
+        ratio = "<!-- figures here/timing\nsherwood get / best get\nleast sherwood,peer_b get / sherwood get\n-->"
+        equal(lint.rewritten("It has 2.1 times the rate; they have 99 %.", ratio), "It has 3.3 times the rate; they have 30 %.", "quotients")
+        equal(lint.rewritten("A rate of 9 times 3.", sources), "A rate of 9 times 3.", "times without a quotient")
 
 
 main()
