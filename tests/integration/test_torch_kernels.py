@@ -267,7 +267,7 @@ def captured():
 
 @case
 def captured_by_torch():
-    """a graph of torch on a GPU carries out operators in each replay, beside torch's own work; one that waits refuses the capture"""
+    """a graph of torch on a GPU carries out operators in each replay, beside torch's own work; one that waits ends the capture"""
     torch, put = setup()
     if not torch.cuda.is_available():
         raise Skip("torch finds no GPU")
@@ -290,7 +290,7 @@ def captured_by_torch():
             with torch.cuda.graph(torch.cuda.CUDAGraph()):
                 raises(sherwood.Refused, "make the call in the order of the stream", waits.lookup_into, keys, out)
 
-        refused()
+        raises(RuntimeError, "error during capture", refused)
         check(one.lookup(keys * 2)[1].all(), "the table goes on")
         del graph
 
