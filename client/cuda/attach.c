@@ -67,6 +67,13 @@ static int try_device(struct sherwood_cuda *cuda)
     return status;
 }
 
+/* Returns whether processes use a device by turns. An older driver does not tell: false. */
+static bool has_turns(const struct sw_driver *driver, int device)
+{
+    int shares = 0;
+    return driver->device_attribute(&shares, SW_DRIVER_MPS_ENABLED, device) == 0 && shares == 0;
+}
+
 /* Chooses the device: `wanted`, unless that is negative. Otherwise the server's, which has the UUID
  * of the handle, or the calling thread's if this process does not see the server's. Returns a
  * status. */
@@ -96,6 +103,7 @@ static int choose_device(struct sherwood_cuda *cuda, int wanted)
                             servers, device, servers);
     }
     int status = use_device(cuda, device);
+    cuda->switches = device == servers && has_turns(driver, device);
     return status != SHERWOOD_OK || device == servers ? status : try_device(cuda);
 }
 
@@ -175,6 +183,11 @@ const struct sherwood_server *sherwood_cuda_server(const struct sherwood_cuda *c
 int sherwood_cuda_device(const struct sherwood_cuda *cuda)
 {
     return cuda->ordinal;
+}
+
+bool sherwood_cuda_switches(const struct sherwood_cuda *cuda)
+{
+    return cuda->switches;
 }
 
 /* --- registering ------------------------------------------------------------------------------ */

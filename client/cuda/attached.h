@@ -99,6 +99,7 @@ struct sherwood_cuda {
     struct sw_driver driver;
     void *context; /* the primary context of the device */
     int ordinal;
+    bool switches; /* the device works for this process and the server by turns */
     uint8_t uuid[16];
 
     /* The mutex `turn` protects the client handle and the allocations. */

@@ -21,6 +21,7 @@ struct sw_driver_handle {
     X(device_count, "cuDeviceGetCount", (int *count))                                              \
     X(device_get, "cuDeviceGet", (int *device, int ordinal))                                       \
     X(device_uuid, "cuDeviceGetUuid_v2", (uint8_t uuid[16], int device))                           \
+    X(device_attribute, "cuDeviceGetAttribute", (int *value, int attribute, int device))           \
     X(device_reaches, "cuDeviceCanAccessPeer", (int *can, int device, int peer))                   \
     X(context_retain, "cuDevicePrimaryCtxRetain", (void **context, int device))                    \
     X(context_release, "cuDevicePrimaryCtxRelease_v2", (int device))                               \
@@ -85,6 +86,7 @@ struct sw_driver {
 #define SW_DRIVER_DEVICE 9
 #define SW_DRIVER_RANGE_BEGIN 11
 #define SW_DRIVER_RANGE_BYTES 12
+#define SW_DRIVER_MPS_ENABLED 133 /* an attribute of a device */
 #define SW_DRIVER_HOST_PORTABLE 1U
 #define SW_DRIVER_HOST_MAPPED 2U
 #define SW_DRIVER_NOT_IN_A_CAPTURE 900 /* an error: the call is not allowed during a capture */

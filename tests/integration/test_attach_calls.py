@@ -9,9 +9,10 @@ import subprocess
 import sys
 import tempfile
 import types
+import warnings
 
 import fake_torch
-from attached import CAS, DRIVER, E_INVALID, EMULATED, GET, LIBRARY, SET, SMALL, STAGE, Attached, Memory, call_of, loaded
+from attached import CAS, DRIVER, E_INVALID, EMULATED, GET, LIBRARY, SET, SMALL, STAGE, Attached, Memory, call_of, gpus, loaded
 from harness import BUILD, ROOT, Skip, case, check, equal, main, run
 from package import daemon, np, raises, sherwood
 
@@ -208,6 +209,36 @@ def long_rows():
             equal(words[1 << 20:][:count * 64].tolist(), [in_order // 2] * count * 64, "rows before")
         equal(server.metrics()["sherwood_ring_requests_total"], 4, "frames")
         own.close()
+
+
+@case
+def switches():
+    """a handle tells whether its GPU switches between processes; the first call in stream order of such a Device warns"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    library.sherwood_cuda_switches.restype = ctypes.c_bool
+    os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
+    sys.modules["torch"] = torch = fake_torch.module(driver)
+    try:
+        with gpus(2), daemon(*SMALL, "--key-bits", "64", program=EMULATED, environment={"EMU_GPUS": "2"}) as server:
+            for shared, wanted in ((False, [True, False]), (True, [False, False])):
+                if shared:
+                    os.environ["EMU_MPS"] = "1"
+                handles = [Attached(library, driver, server, device) for device in (0, 1)]
+                equal([library.sherwood_cuda_switches(each.pointer) for each in handles], wanted, f"MPS {shared}")
+                for each in handles:
+                    each.close()
+                with sherwood.connect(server.unix) as client, client.attach() as device, warnings.catch_warnings(record=True) as said:
+                    warnings.simplefilter("always")
+                    keys = torch.tensor(np.arange(9), torch.int64, fake_torch.Device(0))
+                    device.set_many(keys, keys)
+                    equal((device.switches, len(said)), (not shared, 0), "a call that waits")
+                    for _ in range(2):
+                        device.set_many(keys, keys, stream=fake_torch.Stream())
+                    device.check(wait=True)
+                    equal([("0.3 ms" in str(each.message)) for each in said], [True] * (not shared))
+    finally:
+        del sys.modules["torch"]
+        os.environ.pop("EMU_MPS", None)
 
 
 @case

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+import warnings
 
 import fake_torch
 from attached import DRIVER, E_REQUEST, EMULATED, GET, LIBRARY, SMALL, Attached, Memory, call_of, capture, loaded
@@ -294,7 +295,8 @@ def python():
     torch = sys.modules["torch"] = fake_torch.module(ctypes.CDLL(str(DRIVER)))
     try:
         with daemon(*SMALL, *DIRECT, "--key-bits", "64", program=EMULATED) as server, sherwood.connect(server.unix) as client, \
-                client.attach(direct=True) as device:
+                client.attach(direct=True) as device, warnings.catch_warnings():
+            warnings.simplefilter("error")  # nothing switches
             client.set_many(np.arange(50), np.arange(50) * 7)
             given = torch.tensor(range(80), torch.int64, fake_torch.Device(0))
             for stream in (None, fake_torch.Stream()):

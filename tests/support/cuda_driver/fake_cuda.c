@@ -131,6 +131,13 @@ int cuDeviceGetUuid_v2(uint8_t uuid[16], int device)
     uuid[8] = (uint8_t)device;
     return 0;
 }
+/* Processes share the devices if EMU_MPS is set. No other attribute has a meaning here. */
+int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    (void)device;
+    *value = getenv("EMU_MPS") != NULL;
+    return attribute == 133 ? 0 : INVALID;
+}
 int cuDeviceCanAccessPeer(int *can, int device, int peer)
 {
     *can = device != peer && device < 2 && peer < 2;

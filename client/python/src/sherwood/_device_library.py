@@ -25,6 +25,7 @@ int sherwood_cuda_attach_on(const char *address, const struct sherwood_options *
 void sherwood_cuda_close(struct sherwood_cuda *cuda);
 const void *sherwood_cuda_server(const struct sherwood_cuda *cuda);
 int sherwood_cuda_device(const struct sherwood_cuda *cuda);
+bool sherwood_cuda_switches(const struct sherwood_cuda *cuda);
 const char *sherwood_cuda_error(void);
 struct sherwood_cuda_call {
     size_t size; int operation; uint32_t flags; uintptr_t keys, values; size_t count; uintptr_t previous, found;

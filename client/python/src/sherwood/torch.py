@@ -59,6 +59,8 @@ class Table:
             raise TypeError(f"Table: {type(calls).__name__} is not a client: give sherwood.connect(..), or its attach()")
         if not wait and not isinstance(calls, Device):
             raise ValueError("Table: wait=False is for a Device: a client has no stream")
+        if isinstance(calls, Device) and not wait:
+            calls.warn_of_switches()
         self.calls = calls
         self.wait = wait
         self.value_shape = calls.value_shape
