@@ -211,14 +211,14 @@ def redis_of(folder, port):
                              f" redis-server {client.info('server')['redis_version']}")
 
 
-def describe(program, versions):
+def describe(program, versions, gpu="none"):
     """Returns the text of run_info.txt."""
     commit = "not known" if shutil.which("git") is None else subprocess.run(
         ["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, check=False, text=True, stdout=subprocess.PIPE).stdout.strip()
     cpu = [line.split(":")[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8") if line.startswith("model name")]
     return (f"date: {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%dT%H:%M:%SZ}\n"
             f"command: client/python/bench/{program} {' '.join(sys.argv[1:])}\ncommit: {commit}\n"
-            f"cpu: {cpu[0] if cpu else platform.machine()}, {len(cpu)} processors\ngpu: none\n"
+            f"cpu: {cpu[0] if cpu else platform.machine()}, {len(cpu)} processors\ngpu: {gpu}\n"
             f"kernel: {platform.system()} {platform.release()} {platform.machine()}\n"
             f"load average at the end: {os.getloadavg()[0]:.1f} (of this study and whatever else ran)\n"
             f"python: {platform.python_version()}, numpy {np.__version__}; {versions}\n")

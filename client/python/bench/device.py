@@ -2,21 +2,24 @@
 # SPDX-License-Identifier: MIT
 """device - what a call on tensors of a GPU costs beside the C call in it.
 
-    device.py ADDRESS [cuda:N]      of a server with the CUDA backend and keys and values of 64 bits, which gets 2^20 keys
+    device.py ADDRESS [cuda:N] [--output FOLDER]   of a server with the CUDA backend and keys and values of 64 bits, which gets 2^20 keys
 
-It needs torch, `pip install`ed sherwood or PYTHONPATH=build/python/lib, and SHERWOOD_CUDA_LIBRARY or an installed library. One line for each
-number of keys and way: the median of the times in us, its ratio to that of the C call, and how many bytes a call copied. PYTORCH_CUDA_ALLOC_CONF=
-expandable_segments:True shows memory that has to be copied.
+It needs torch, `make python` or an installed sherwood, and SHERWOOD_CUDA_LIBRARY or an installed library. One line for each number of keys and way: the median of
+the times in us, its ratio to that of the C call, and how many bytes a call copied. PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True shows
+memory that has to be copied. With --output it writes summary.csv and run_info.txt in the form of bench/results.
 """
 
+import argparse
+import pathlib
+import re
 import statistics
 import sys
 import time
 from typing import Any, Callable
 
 import torch
+from compare import Table, describe, sherwood
 
-import sherwood
 import sherwood.torch
 from sherwood import _device
 from sherwood._native import lib
@@ -65,10 +68,12 @@ def ways(device: Any, keys: Any) -> "dict[str, Callable[[], Any]]":
 
 
 def main() -> int:
-    if len(sys.argv) not in (2, 3):
-        print(__doc__, file=sys.stderr)
-        return 2
-    with sherwood.connect(sys.argv[1]) as client, client.attach(*sys.argv[2:]) as device:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("address")
+    parser.add_argument("device", nargs="?", default="cuda")
+    parser.add_argument("--output", type=pathlib.Path)
+    options, table = parser.parse_args(), Table("device", 128)
+    with sherwood.connect(options.address) as client, client.attach(options.device) as device:
         stored = torch.arange(1, COUNTS[-1] + 1, device=f"cuda:{device.ordinal}") * -7046029254386353131
         device.set_many(stored, stored)
         stored = stored[torch.randperm(len(stored), device=stored.device)].contiguous()
@@ -79,8 +84,13 @@ def main() -> int:
                 before = device.staged_bytes
                 took = median_us(call)
                 base = base or took
+                key = ("C" if name == "C call" else "sherwood", re.sub(r"\W+", "_", name).strip("_").lower(), count)
+                for metric, value, unit in (("time", took, "us"), ("keys_per_second", count / took * 1e6, "1/s"), ("ratio_to_C_call", base / took, "")):
+                    table.add(*key, metric, value, unit)
                 print(f"{count:8} {name:42} {took:8.1f} us {took / base:6.2f} {(device.staged_bytes - before) // (ROUNDS + 30):9} bytes", flush=True)
         device.check(wait=True)
+    if options.output:
+        table.write(options.output, describe("device.py", f"torch {torch.__version__}", torch.cuda.get_device_name()))
     return 0
 
 
