@@ -79,7 +79,10 @@ static int create_table(struct sw_server *server, struct sw_served *served, char
 {
     struct sw_table_config table;
     struct sw_table_info info;
-    char reason[256] = "not enough memory";
+    char reason[SW_CONFIG_ERROR_BYTES] = "not enough memory";
+    if (sw_config_check_batch_bytes(served->config, &server->config, reason, sizeof(reason)) != 0) {
+        return refuse(error, error_bytes, reason);
+    }
     sw_config_table(served->config, &table);
     table.direct = false; /* only the first table can be read directly */
     sw_table_info(server->table, &info);

@@ -286,7 +286,8 @@ int sw_config_check(const struct sw_config *config, bool activated, char *error,
                    check_databases(config, error, error_bytes) != 0 ||
                    sw_config_check_direct_reads(config, error, error_bytes) != 0 ||
                    check_traces(config, error, error_bytes) != 0 ||
-                   sw_config_check_limits(config, error, error_bytes) != 0
+                   sw_config_check_limits(config, error, error_bytes) != 0 ||
+                   sw_config_check_batch_bytes(config, config, error, error_bytes) != 0
                ? -1
                : 0;
 }

@@ -45,7 +45,8 @@ enum sw_config_derived {
     SW_DERIVED_FRAME_OPS = 4,
     SW_DERIVED_ARGUMENTS = 8,
     SW_DERIVED_CAPACITY = 16,
-    SW_DERIVED_MAX_CAPACITY = 32
+    SW_DERIVED_MAX_CAPACITY = 32,
+    SW_DERIVED_BATCH_BYTES = 64
 };
 
 /* The kind of address that the server reports to clients of a cluster. */
@@ -177,6 +178,8 @@ struct sw_config {
     uint32_t login_timeout_ms;             /* 10000; 0: none */
     uint64_t arena_bytes;                  /* I/O memory of a loop, for frames in flight, 256 MiB */
     uint32_t resp_batches_max;             /* memory of a loop is for this many RESP batches, 8 */
+    uint64_t resp_batch_bytes;             /* memory of a loop for RESP batches. 0: sw_config_fit
+                                              derives a default */
     uint32_t round_ops_max; /* RESP operations in one batch of a loop. 0 here, in frame_ops_max or
                                in resp_arguments_max: sw_config_fit derives a default */
     uint32_t frame_ops_max; /* keys in a bulk frame */

@@ -14,6 +14,11 @@
 #define FRAME_OPS_STANDARD (1U << 20)
 #define ROUND_OPS_STANDARD (128U << 10)
 #define RESP_ARGUMENTS_STANDARD (128U << 10)
+#define BATCH_BYTES_STANDARD (256ULL << 20)
+/* Bytes of a RESP batch for an operation, without operand and previous value, and for the padding
+ * of its arrays. */
+#define BATCH_OPERATION_BYTES 80U
+#define BATCH_BYTES 1024U
 /* Every frame may hold this many keys, since clients split their arrays at multiples of it. */
 #define FRAME_OPS_MIN 64U
 /* The longest command that does not take a list has this many arguments. */
@@ -54,6 +59,14 @@ static uint64_t frame_ops_in(const struct sw_config *config, uint64_t bytes)
 static uint64_t operation_bytes(const struct sw_config *config)
 {
     return config->key_bits / 8 + 2ULL * sw_config_stored_bytes(config);
+}
+
+/* Returns an upper bound of the bytes of a RESP batch and its pending replies (resp/resp_memory.h).
+ */
+static uint64_t batch_bytes(const struct sw_config *config)
+{
+    const uint64_t stored = sw_config_stored_bytes(config);
+    return BATCH_BYTES + stored + config->round_ops_max * (BATCH_OPERATION_BYTES + 2 * stored);
 }
 
 /* Returns the size of the longest reply to a GET. */
@@ -98,6 +111,11 @@ void sw_config_fit(struct sw_config *config)
         config->derived |= SW_DERIVED_ROUND_OPS;
         config->round_ops_max =
             (uint32_t)least(SW_ROUND_BYTES_USUAL / operation_bytes(config), ROUND_OPS_STANDARD);
+    }
+    if (config->resp_batch_bytes == 0) {
+        const uint64_t bytes = config->resp_batches_max * batch_bytes(config);
+        config->derived |= SW_DERIVED_BATCH_BYTES;
+        config->resp_batch_bytes = bytes < BATCH_BYTES_STANDARD ? BATCH_BYTES_STANDARD : bytes;
     }
     if (config->resp_arguments_max == 0) {
         config->derived |= SW_DERIVED_ARGUMENTS;
@@ -234,6 +252,22 @@ int sw_config_check_limits(const struct sw_config *config, char *error, size_t e
                    check_memory(config, error, error_bytes) != 0
                ? -1
                : 0;
+}
+
+int sw_config_check_batch_bytes(const struct sw_config *config, const struct sw_config *first,
+                                char *error, size_t error_bytes)
+{
+    const uint64_t needs = 2 * batch_bytes(first) + batch_bytes(config);
+    if (needs > first->resp_batch_bytes) {
+        snprintf(error, error_bytes,
+                 "resp-batch-bytes %llu cannot hold two RESP batches of the default table, and one "
+                 "of round-ops-max %u operations, %u bytes a value: raise it to %llu, or lower "
+                 "round-ops-max",
+                 ULL(first->resp_batch_bytes), config->round_ops_max,
+                 sw_config_stored_bytes(config), ULL(needs));
+        return -1;
+    }
+    return 0;
 }
 
 /* Direct reads see neither the log nor the role of the server. */

@@ -129,6 +129,10 @@ int sw_config_check_table(const struct sw_config *config, char *error, size_t er
 
 /* The part of sw_config_check about the limits that have to hold a batch or a reply (limits.c). */
 int sw_config_check_limits(const struct sw_config *config, char *error, size_t error_bytes);
+/* The part about resp-batch-bytes (limits.c), for a table of a server whose default table has the
+ * options `first`. */
+int sw_config_check_batch_bytes(const struct sw_config *config, const struct sw_config *first,
+                                char *error, size_t error_bytes);
 /* The part about direct-readers-max (limits.c). */
 int sw_config_check_direct_reads(const struct sw_config *config, char *error, size_t error_bytes);
 

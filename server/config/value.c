@@ -247,6 +247,8 @@ static bool is_derived(const struct sw_option *option, const struct sw_config *c
         return (config->derived & SW_DERIVED_LOOPS) != 0;
     case SW_OPTION_AT_round_ops_max:
         return (config->derived & SW_DERIVED_ROUND_OPS) != 0;
+    case SW_OPTION_AT_resp_batch_bytes:
+        return (config->derived & SW_DERIVED_BATCH_BYTES) != 0;
     case SW_OPTION_AT_frame_ops_max:
         return (config->derived & SW_DERIVED_FRAME_OPS) != 0;
     case SW_OPTION_AT_resp_arguments_max:

@@ -64,7 +64,7 @@
     X(round_pauses,                                                                                \
       "Times a connection's input was paused because the RESP batch of its table was full.")       \
     X(resp_batches_pauses, "Times a connection's input was paused because RESP batches of other "  \
-                           "tables were all resp-batches-max.")                                    \
+                           "tables were all resp-batches-max or resp-batch-bytes.")                \
     X(key_collisions,                                                                              \
       "Commands and transactions refused with COLLISION: another key had the same hash.")          \
     X(watch_refusals, "WATCH commands refused because watched-keys-max was reached.")              \
@@ -126,7 +126,7 @@
       "Clients whose kernels read the table directly; direct-readers-max limits them.")            \
     X(device_region_bytes, "Bytes of regions in GPU memory; device-region-bytes-max limits them.") \
     X(region_bytes, "Bytes of all other regions; region-bytes-max limits them.")                   \
-    X(resp_batch_bytes, "Memory for RESP batches of all loops; resp-batches-max limits it.")       \
+    X(resp_batch_bytes, "Memory for RESP batches of all loops; resp-batch-bytes limits a loop.")   \
     X(arena_bytes, "I/O memory of all loops.")                                                     \
     X(arena_used_bytes, "I/O memory in use by requests and replies.")
 

@@ -15,11 +15,19 @@
 
 static void show_bytes(const struct sw_resp_memory *memory)
 {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < memory->count; i++) {
-        bytes += memory->all[i]->io_bytes + memory->pending_max * sizeof(*memory->all[i]->pending);
-    }
-    SW_GAUGE(memory->counters, resp_batch_bytes, bytes);
+    SW_GAUGE(memory->counters, resp_batch_bytes, memory->bytes);
+}
+
+static uint64_t pending_bytes(const struct sw_resp_memory *memory)
+{
+    return memory->pending_max * sizeof(struct sw_pending);
+}
+
+/* Returns whether the limits allow memory with `bytes` of I/O memory more. */
+static bool may_add(const struct sw_resp_memory *memory, uint64_t bytes)
+{
+    return memory->count < memory->most &&
+           memory->bytes + pending_bytes(memory) + bytes <= memory->bytes_max;
 }
 
 /* Replaces the I/O memory by another with `bytes`. Returns false, with none left, if there is no
@@ -29,14 +37,17 @@ static bool set_io(struct sw_resp_memory *memory, struct sw_replies_memory *one,
     if (one->io != NULL) {
         sw_io_free(memory->table, one->io, one->io_bytes);
     }
+    memory->bytes -= one->io_bytes;
     one->io = bytes == 0 ? NULL : sw_io_alloc(memory->table, bytes);
     one->io_bytes = one->io == NULL ? 0 : bytes;
+    memory->bytes += one->io_bytes;
     return one->io != NULL;
 }
 
 static void free_one(struct sw_resp_memory *memory, struct sw_replies_memory *one)
 {
     (void)set_io(memory, one, 0);
+    memory->bytes -= one->pending == NULL ? 0 : pending_bytes(memory);
     free(one->pending);
     sw_text_fini(&one->text);
     free(one);
@@ -50,6 +61,7 @@ static struct sw_replies_memory *add(struct sw_resp_memory *memory, size_t bytes
     }
     sw_text_init(&one->text, SW_RESP_BATCH_TEXT_BYTES_MAX);
     one->pending = calloc(memory->pending_max, sizeof(*one->pending));
+    memory->bytes += one->pending == NULL ? 0 : pending_bytes(memory);
     if (one->pending == NULL || !set_io(memory, one, bytes)) {
         free_one(memory, one);
         return NULL;
@@ -60,11 +72,51 @@ static struct sw_replies_memory *add(struct sw_resp_memory *memory, size_t bytes
     return one;
 }
 
+/* Frees memory that is idle, or the part of it that the first table does not need. */
+static void shrink(struct sw_resp_memory *memory, uint32_t i)
+{
+    struct sw_replies_memory *one = memory->all[i];
+    const bool is_kept = i < memory->kept;
+    if (is_kept && one->io_bytes <= memory->kept_bytes) {
+        return;
+    }
+    if (one->borrower != NULL) {
+        sw_replies_give_back(one->borrower);
+    }
+    if (is_kept) {
+        (void)set_io(memory, one, memory->kept_bytes); /* in vain: the next batch tries again */
+    } else {
+        free_one(memory, one);
+        memory->all[i] = memory->all[--memory->count];
+    }
+    show_bytes(memory);
+}
+
 /* --- finding ---------------------------------------------------------------------------------- */
 
 static bool is_in_use(const struct sw_replies_memory *one)
 {
     return one->borrower != NULL && one->borrower->pendings > 0;
+}
+
+static bool is_free(const struct sw_replies_memory *one, const struct sw_replies *keeps)
+{
+    return !is_in_use(one) && (keeps == NULL || one->borrower != keeps);
+}
+
+/* Frees idle memory until the limit allows `small`, which is idle, to have `bytes`. Returns false
+ * if memory in use takes too much. Then no table whose memory was freed gets other memory before
+ * the connection that waits, so there will be enough. */
+static bool make_room(struct sw_resp_memory *memory, const struct sw_replies_memory *small,
+                      size_t bytes, const struct sw_replies *keeps)
+{
+    const uint64_t most = memory->bytes_max + small->io_bytes;
+    for (uint32_t i = memory->count; i-- > 0 && memory->bytes + bytes > most;) {
+        if (memory->all[i] != small && is_free(memory->all[i], keeps)) {
+            shrink(memory, i);
+        }
+    }
+    return memory->bytes + bytes <= most;
 }
 
 /* Returns memory with `bytes` that no batch uses, and that `keeps` does not have, or allocates
@@ -80,18 +132,20 @@ static struct sw_replies_memory *find(struct sw_resp_memory *memory, size_t byte
     }
     for (uint32_t i = 0; i < memory->count; i++) {
         struct sw_replies_memory *one = memory->all[i];
-        const bool is_free = !is_in_use(one) && (keeps == NULL || one->borrower != keeps);
-        if (is_free && one->io_bytes >= bytes) {
+        const bool frees = is_free(one, keeps);
+        if (frees && one->io_bytes >= bytes) {
             return one;
         }
-        small = is_free ? one : small;
+        small = frees ? one : small;
         fits |= one->io_bytes >= bytes;
     }
-    struct sw_replies_memory *added = memory->count < memory->most ? add(memory, bytes) : NULL;
+    bool allocates = may_add(memory, bytes);
+    struct sw_replies_memory *added = allocates ? add(memory, bytes) : NULL;
     if (added != NULL) {
         return added;
     }
-    if (small != NULL) {
+    if (small != NULL && make_room(memory, small, bytes, keeps)) {
+        allocates = true;
         if (small->borrower != NULL) {
             sw_replies_give_back(small->borrower);
         }
@@ -101,7 +155,7 @@ static struct sw_replies_memory *find(struct sw_resp_memory *memory, size_t byte
             return small;
         }
     }
-    *failed = !fits && (small != NULL || memory->count < memory->most);
+    *failed = !fits && allocates;
     memory->is_exhausted = keeps == NULL && !*failed;
     return NULL;
 }
@@ -195,6 +249,7 @@ struct sw_resp_memory *sw_resp_memory_create(struct sw_resp *first)
     memory->counters = first->net->counters;
     memory->pending_max = first->net->config->round_ops_max;
     memory->most = first->net->config->resp_batches_max;
+    memory->bytes_max = first->net->config->resp_batch_bytes;
     memory->kept_bytes = first->replies[0].batch.memory_bytes;
     memory->all = calloc(memory->most, sizeof(struct sw_replies_memory *));
     for (; memory->all != NULL && memory->kept < count; memory->kept++) {
@@ -225,26 +280,6 @@ void sw_resp_memory_destroy(struct sw_resp_memory *memory)
     free(memory);
 }
 
-/* Frees memory that is idle, or the part of it that the first table does not need. */
-static void shrink(struct sw_resp_memory *memory, uint32_t i)
-{
-    struct sw_replies_memory *one = memory->all[i];
-    const bool is_kept = i < memory->kept;
-    if (is_kept && one->io_bytes <= memory->kept_bytes) {
-        return;
-    }
-    if (one->borrower != NULL) {
-        sw_replies_give_back(one->borrower);
-    }
-    if (is_kept) {
-        (void)set_io(memory, one, memory->kept_bytes); /* in vain: the next batch tries again */
-    } else {
-        free_one(memory, one);
-        memory->all[i] = memory->all[--memory->count];
-    }
-    show_bytes(memory);
-}
-
 void sw_resp_memory_sweep(struct sw_resp_memory *memory, uint64_t now_ms)
 {
     for (uint32_t i = memory->count; i-- > 0;) {
@@ -261,6 +296,7 @@ void sw_resp_memory_sweep(struct sw_resp_memory *memory, uint64_t now_ms)
 void sw_resp_memory_check(const struct sw_resp_memory *memory)
 {
     assert(memory->kept <= memory->count && memory->count <= memory->most);
+    assert(memory->bytes <= memory->bytes_max);
     for (uint32_t i = 0; i < memory->count; i++) {
         const struct sw_replies_memory *one = memory->all[i];
         assert(one->borrower == NULL || (one->borrower->memory == one &&

@@ -4,12 +4,13 @@
  *
  * A batch borrows memory when its first command comes, and has it until the batch is done. Then
  * another table may borrow it, but until one does, the batch keeps it: a loop whose commands use
- * one table lends once. There is memory for at most resp-batches-max batches. While all of it is in
- * use, connections of other tables wait, and the one that has waited longest goes first. A borrower
- * waits for no more memory, so the memory comes back.
+ * one table lends once. There is memory for at most resp-batches-max batches, of at most
+ * resp-batch-bytes. While all of it is in use, connections of other tables wait, and the one that
+ * has waited longest goes first. A borrower waits for no more memory, so the memory comes back.
  *
  * Memory of a batch has about 80 bytes and twice the size of a value for each of round-ops-max
- * operations. The largest table on which commands have run decides.
+ * operations. A table with wider values replaces idle memory by larger memory, and frees other idle
+ * memory if it passes the limit otherwise.
  *
  * Threads: the loop's.
  */
@@ -25,6 +26,8 @@ struct sw_resp_memory {
     struct sw_loop_counters *counters;
     uint32_t pending_max; /* pending replies of a batch */
     uint32_t most;        /* resp-batches-max */
+    uint64_t bytes_max;   /* resp-batch-bytes */
+    uint64_t bytes;       /* of I/O memory and pending replies */
     uint32_t count;
     uint32_t kept;     /* never freed: those of the first table's batches */
     bool is_exhausted; /* no batch has ended since all memory was found in use */

@@ -70,8 +70,33 @@ def many_clients_of_many_tables():
         wide = several[0].ask("TABLE", "CREATE", "wide", "value-bytes", 500, "capacity", "1K")
         equal((wide, several[0].ask("SELECT", "wide"), several[0].ask("SET", 1, b"x" * 500), several[0].ask("GET", 1)),
               ("OK", "OK", "OK", b"x" * 500), "a table with larger batches")
-        check(server.metrics()[BYTES] > 10 * one, "memory for them")
+        check(10 * one < server.metrics()[BYTES] <= 256 << 20, "memory for them, within the default of resp-batch-bytes")
         eventually(lambda: server.metrics()[BYTES] <= 3 * one, "unused memory is freed", 10)
+
+
+@case
+def wide_and_narrow_tables():
+    """resp-batch-bytes limits the memory; a table whose batch takes most of it gets its turn, one that takes more is refused"""
+    limit, narrow = 64 << 20, 12
+    with Server("--capacity", "4K", "--loops", "1", "--frame-ops-max", "512", "--databases", str(narrow), "--resp-batch-bytes", str(limit)) as server, \
+            contextlib.ExitStack() as stack:
+        wide, *several = [wire.Replies(stack.enter_context(server.connect())) for _ in range(narrow + 1)]
+        refused = wide.ask("TABLE", "CREATE", "wider", "value-bytes", 140)
+        check(isinstance(refused, wire.Error) and "raise it to" in str(refused), refused)
+        equal([wide.ask("TABLE", "CREATE", "wide", "value-bytes", 100), wide.ask("SELECT", "wide")], ["OK", "OK"], "a wide table")
+        for number, replies in enumerate(several):
+            equal(replies.ask("SELECT", number), "OK", "SELECT")
+        most = 0
+        for i in range(100):
+            for replies in several:
+                replies.socket.sendall(wire.command("INCR", 1) * 20)
+            wide.socket.sendall(wire.command("SET", 1, b"x" * 100) + wire.command("STRLEN", 1))
+            equal([wide.read(), wide.read()], ["OK", 100], "the wide table")
+            for replies in several:
+                equal([replies.read() for _ in range(20)], list(range(20 * i + 1, 20 * i + 21)), "INCR")
+            most = max(most, server.metrics()[BYTES]) if i % 10 == 0 else most
+        check(limit // 2 < most <= limit, f"{most} bytes of {limit}")
+        check(server.metrics()[PAUSES] > 0, "some have waited")
 
 
 @case
@@ -194,6 +219,7 @@ def compare(rounds, *flags, **options):
 def scarce():
     """while batches are scarce, transactions, watches and read-modify-write commands have the replies of a dictionary"""
     compare(300)
+    compare(100, "--resp-batches-max", "8", "--resp-batch-bytes", "64M")
     with tempfile.TemporaryDirectory(prefix="sherwood-memory-") as folder:
         compare(100, "--data-dir", folder, "--appendonly", "yes", "--appendfsync", "always", "--log-backlog-bytes", "1M")
 

@@ -59,6 +59,7 @@ Test(config, defaults)
     cr_assert_eq(config.arena_bytes, 256 << 20);
     cr_assert_eq(config.round_ops_max, 131072);
     cr_assert_eq(config.frame_ops_max, 1048576);
+    cr_assert_eq(config.resp_batch_bytes, 256 << 20);
     cr_assert_eq(config.frames_in_flight_max, 64);
     cr_assert_eq(config.output_bytes_max, 64 << 20);
     cr_assert_eq(config.output_bytes_pause, 1 << 20);
@@ -174,6 +175,10 @@ Test(config, contradictions)
          "frame-ops-max 63 is too small: set at least 64, because clients split their arrays at "
          "multiples of it\n"},
         {{"--round-ops-max", "7"}, "resp-arguments-max 8 is more than round-ops-max 7"},
+        {{"--resp-batch-bytes", "36M"},
+         "resp-batch-bytes 37748736 cannot hold two RESP batches of the default table, and one of "
+         "round-ops-max 131072 operations, 8 bytes a value: raise it to 37751832, or lower "
+         "round-ops-max\n"},
         {{"--resp-arguments-max", "7"},
          "resp-arguments-max 7 is too small: set at least 8, which some commands have"},
         {{"--resp-request-bytes-max", "128M"},
