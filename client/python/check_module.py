@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""check_module - checks that the extension module is fit for a wheel, and prints the wheel's platform.
+"""check_module - checks that the libraries of a wheel are fit for it, and prints the wheel's platform.
 
-The module may need only glibc, export only its entry point, and search no folder of the machine that built it.
-The platform names the oldest glibc with every symbol of the module, at least 2.17. A module that needs the
+The extension module, and libsherwood-cuda if the wheel has it, may need only glibc, export only their entry points, and search
+no folder of the machine that built them. The platform names the oldest glibc with every symbol, at least 2.17. A module that needs the
 system's OpenSSL and protobuf-c runs on machines like this one: its platform is "linux".
 """
 
@@ -24,6 +24,7 @@ def needed(module: str) -> "list[str]":
 
 
 def problems(module: str) -> "list[str]":
+    public = "sherwood_cuda_" if "libsherwood-cuda" in module else "PyInit__native"
     dynamic = told("readelf", "--wide", "--dynamic", module)
     own = ("sw_", "sherwood_", "swpy_", *(() if SYSTEM[2] in needed(module) else ("protobuf_c_",)))
     found = [f"needs the library {name}, which a wheel cannot rely on" for name in needed(module) if name not in ALLOWED + SYSTEM]
@@ -32,8 +33,8 @@ def problems(module: str) -> "list[str]":
         parts = line.split()
         if len(parts) < 8 or parts[4] not in ("GLOBAL", "WEAK"):
             continue
-        if parts[6] != "UND" and parts[7] != "PyInit__native":
-            found.append(f"exports {parts[7]}: only PyInit__native may be global")
+        if parts[6] != "UND" and not parts[7].startswith(public):
+            found.append(f"exports {parts[7]}: only {public} may be global")
         if parts[6] == "UND" and parts[7].startswith(own):
             found.append(f"lacks the function {parts[7]}: add its source file in stage.py")
     return found
@@ -46,12 +47,12 @@ def oldest_glibc(module: str) -> "tuple[int, int]":
 
 
 def main() -> int:
-    module = sys.argv[1]
-    found = problems(module)
+    modules = sys.argv[1:]
+    found = [f"{module} {problem}" for module in modules for problem in problems(module)]
     for problem in found:
-        print(f"check_module: {module} {problem}", file=sys.stderr)
-    major, minor = oldest_glibc(module)
-    kind = "linux" if set(needed(module)) & set(SYSTEM) else f"manylinux_{major}_{minor}"
+        print(f"check_module: {problem}", file=sys.stderr)
+    major, minor = max(map(oldest_glibc, modules))
+    kind = "linux" if any(set(needed(module)) & set(SYSTEM) for module in modules) else f"manylinux_{major}_{minor}"
     print(f"{kind}_{platform.machine()}")
     return 1 if found else 0
 

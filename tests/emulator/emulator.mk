@@ -104,7 +104,7 @@ $(EMU)/driver/direct_kernel.o: $(EMU)/src/tests/support/cuda_driver/direct_kerne
 $(EMU)/driver/libcuda.so.1: $(EMU_DRIVER)
 	$(EMU_CXX) -pthread -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -o $@ $^
 .PHONY: emulated-daemon
-emulated-daemon: $(EMU)/sherwoodd $(EMU)/nvml/libnvidia-ml.so.1 $(EMU)/driver/libcuda.so.1
+emulated-daemon: $(EMU)/sherwoodd $(EMU)/nvml/libnvidia-ml.so.1 $(EMU)/driver/libcuda.so.1 $(BUILD)/python/libsherwood-cuda.so.$(SOVERSION)
 
 # Displacement chains of two lanes, one a block, in buckets of two slots, for test_chains.cu; and the same without what
 # makes them right.

@@ -5,6 +5,7 @@
 import contextlib
 import ctypes
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,7 @@ import warnings
 import fake_torch
 from attached import CAS, DRIVER, E_INVALID, EMULATED, GET, LIBRARY, SET, SMALL, STAGE, Attached, Memory, call_of, gpus, loaded
 from harness import BUILD, ROOT, Skip, case, check, equal, main, run
-from package import daemon, np, raises, sherwood
+from package import LIB, daemon, np, raises, sherwood
 
 
 @case
@@ -239,6 +240,27 @@ def switches():
     finally:
         del sys.modules["torch"]
         os.environ.pop("EMU_MPS", None)
+
+
+BUNDLED = """
+import pathlib, sys
+import sherwood
+with sherwood.connect(sys.argv[1]).attach() as device:
+    print(device.ordinal, {line.split()[-1] for line in open("/proc/self/maps") if "libsherwood" in line} == {sys.argv[2]})
+"""
+
+
+@case
+def bundled():
+    """a package that has libsherwood-cuda in it, as a wheel has, attaches without the libraries of the system"""
+    with tempfile.TemporaryDirectory() as folder, daemon(*SMALL, "--key-bits", "64", program=EMULATED) as server:
+        shutil.copytree(LIB / "sherwood", f"{folder}/sherwood")
+        library = shutil.copy(BUILD / "python" / "libsherwood-cuda.so.0", f"{folder}/sherwood")
+        environment = {**os.environ, "PYTHONPATH": folder, "LD_LIBRARY_PATH": str(DRIVER.parent)}
+        environment.pop("SHERWOOD_CUDA_LIBRARY", None)
+        ran = subprocess.run([sys.executable, "-c", BUNDLED, server.unix, library], env=environment, capture_output=True, text=True, check=False)
+        equal((ran.returncode, ran.stdout), (0, "0 True\n"), ran.stderr)
+        equal(run(sys.executable, ROOT / "client" / "python" / "check_module.py", library).count("linux"), 1, "it needs only glibc")
 
 
 @case

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import pathlib
 from typing import Any
 
 from cffi import FFI
@@ -40,13 +41,14 @@ uint64_t sherwood_cuda_direct_calls(struct sherwood_cuda *cuda, uint64_t *by_ser
 uint64_t sherwood_cuda_staged_bytes(const struct sherwood_cuda *cuda);
 """
 _LIBRARY = "libsherwood-cuda.so.0"
+_BUNDLED = pathlib.Path(__file__).with_name(_LIBRARY)  # wheels of `make wheel` have it
 
 ffi = FFI()
 ffi.cdef(_DECLARATIONS)
 
 
 def load() -> Any:
-    name = os.environ.get("SHERWOOD_CUDA_LIBRARY", _LIBRARY)
+    name = os.environ.get("SHERWOOD_CUDA_LIBRARY") or (str(_BUNDLED) if _BUNDLED.exists() else _LIBRARY)
     try:
         return ffi.dlopen(name)
     except OSError as error:
