@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * direct.c - calls of direct reads: kernels of this process look keys up in the server's table.
- * direct_get.cu is the kernel, direct_call.h the memory that it shares with the library, and
+ * direct_get.cu has the kernels, direct_call.h the memory that it shares with the library, and
  * direct_table.c finds the table.
  */
 #include <stdlib.h>
@@ -29,11 +29,37 @@ bool sw_cuda_direct_takes(struct sherwood_cuda *cuda, const struct sherwood_cuda
            call->cache == NULL && call->times == NULL && call->range_bytes == 0 && call->table == 0;
 }
 
+static int launch(const struct sw_cuda_direct *direct, void *kernel, unsigned blocks,
+                  struct sw_direct_call parameters, uint32_t flags, void *stream)
+{
+    void *list[] = {&parameters};
+    parameters.flags |= flags;
+    return direct->cuda->driver.launch(kernel, blocks, 1, 1, SW_DIRECT_BLOCK, 1, 1, 0, stream, list,
+                                       NULL);
+}
+
+/* Enqueues the attempts of a large call. No more blocks begin than the device runs at the same
+ * time, so each looks many keys up for one load of the view. */
+static int enqueue_large(const struct sw_cuda_direct *direct, struct sw_direct_call parameters,
+                         void *stream)
+{
+    const uint64_t wanted = ((uint64_t)parameters.count + SW_DIRECT_BLOCK - 1) / SW_DIRECT_BLOCK;
+    unsigned blocks = wanted < direct->blocks_max ? (unsigned)wanted : direct->blocks_max;
+    int error = 0;
+    for (int i = 0; i < SW_DIRECT_ATTEMPTS && error == 0; i++) {
+        const uint32_t flags =
+            (i == 0 ? SW_DIRECT_FIRST : 0) | (i == SW_DIRECT_ATTEMPTS - 1 ? SW_DIRECT_LAST : 0);
+        error = launch(direct, direct->large, blocks, parameters, flags, stream);
+        blocks = blocks < SW_DIRECT_BLOCKS_AGAIN ? blocks : SW_DIRECT_BLOCKS_AGAIN;
+    }
+    return error;
+}
+
 /* Enqueues the attempts of a call, which has the state with this number. */
 static int enqueue(struct sw_cuda_direct *direct, size_t number, uintptr_t words, uint32_t ticket,
                    const struct sherwood_cuda_call *call, void *stream)
 {
-    struct sw_direct_call parameters = {
+    const struct sw_direct_call parameters = {
         .view = direct->memory,
         .state = direct->memory + offsetof(struct sw_direct_memory, states) +
                  number * sizeof(struct sw_direct_state),
@@ -44,17 +70,12 @@ static int enqueue(struct sw_cuda_direct *direct, size_t number, uintptr_t words
         .done = words + offsetof(struct sw_cuda_words, done),
         .count = (uint32_t)call->count,
         .ticket = ticket,
-        .found_bytes = call->flags == SHERWOOD_FOUND_BYTES,
+        .flags = call->flags == SHERWOOD_FOUND_BYTES ? SW_DIRECT_BYTES : 0,
     };
-    void *list[] = {&parameters};
-    unsigned blocks = (unsigned)((call->count + SW_DIRECT_BLOCK - 1) / SW_DIRECT_BLOCK);
-    int error = 0;
-    for (int i = 0; i < SW_DIRECT_ATTEMPTS && error == 0; i++) {
-        parameters.is_last = i == SW_DIRECT_ATTEMPTS - 1;
-        error = direct->cuda->driver.launch(direct->kernel, blocks, 1, 1, SW_DIRECT_BLOCK, 1, 1, 0,
-                                            stream, list, NULL);
-        blocks = blocks < SW_DIRECT_BLOCKS_AGAIN ? blocks : SW_DIRECT_BLOCKS_AGAIN;
-    }
+    const int error =
+        call->count <= SW_DIRECT_SMALL
+            ? launch(direct, direct->small, 1, parameters, SW_DIRECT_FIRST | SW_DIRECT_LAST, stream)
+            : enqueue_large(direct, parameters, stream);
     __atomic_fetch_add(&direct->calls, 1, __ATOMIC_RELAXED);
     return error;
 }
@@ -105,13 +126,38 @@ uint64_t sherwood_cuda_direct_calls(struct sherwood_cuda *cuda, uint64_t *by_ser
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
+/* Sets how many blocks of the kernel of large calls the device runs at the same time. */
+static int count_blocks(struct sw_cuda_direct *direct)
+{
+    const struct sw_driver *driver = &direct->cuda->driver;
+    int device = 0, multiprocessors = 0, each = 0;
+    int error = driver->context_device(&device);
+    if (error == 0) {
+        error = driver->device_attribute(&multiprocessors, SW_DRIVER_MULTIPROCESSORS, device);
+    }
+    if (error == 0) {
+        error = driver->resident_blocks(&each, direct->large, SW_DIRECT_BLOCK, 0);
+    }
+    const unsigned blocks = (unsigned)multiprocessors * (unsigned)each;
+    direct->blocks_max = blocks < SW_DIRECT_BLOCKS_MAX ? blocks : SW_DIRECT_BLOCKS_MAX;
+    return error;
+}
+
 static int load(struct sw_cuda_direct *direct, uint32_t slot_bits)
 {
     const struct sw_driver *driver = &direct->cuda->driver;
+    const bool narrow = slot_bits == 64;
     int error = driver->module_load(&direct->module, sw_cuda_direct_image);
     if (error == 0) {
-        error = driver->module_function(&direct->kernel, direct->module,
-                                        slot_bits == 64 ? "sw_direct_get_64" : "sw_direct_get_128");
+        error = driver->module_function(&direct->small, direct->module,
+                                        narrow ? "sw_direct_small_64" : "sw_direct_small_128");
+    }
+    if (error == 0) {
+        error = driver->module_function(&direct->large, direct->module,
+                                        narrow ? "sw_direct_large_64" : "sw_direct_large_128");
+    }
+    if (error == 0) {
+        error = count_blocks(direct);
     }
     if (error != 0) {
         return sw_cuda_fail(SHERWOOD_E_REQUEST, "cannot load the kernel of direct reads: %s",

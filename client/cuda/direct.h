@@ -21,10 +21,11 @@ struct sw_direct_memory {
 
 struct sw_cuda_direct {
     struct sherwood_cuda *cuda;
-    void *module, *kernel;
-    uintptr_t memory; /* of struct sw_direct_memory */
-    uint64_t calls;   /* atomic */
-    uint64_t missed;  /* atomic */
+    void *module, *small, *large; /* kernels */
+    unsigned blocks_max;          /* of `large` that the device runs at the same time */
+    uintptr_t memory;             /* of struct sw_direct_memory */
+    uint64_t calls;               /* atomic */
+    uint64_t missed;              /* atomic */
 
     /* Calls that wait, one at a time: `waits` is locked. */
     pthread_mutex_t waits;

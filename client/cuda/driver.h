@@ -66,6 +66,8 @@ struct sw_driver_handle {
     X(module_load, "cuModuleLoadData", (void **module, const void *image))                         \
     X(module_unload, "cuModuleUnload", (void *module))                                             \
     X(module_function, "cuModuleGetFunction", (void **function, void *module, const char *name))   \
+    X(resident_blocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor",                              \
+      (int *blocks, void *function, int threads, size_t shared_bytes))                             \
     X(launch, "cuLaunchKernel",                                                                    \
       (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,        \
        unsigned block_y, unsigned block_z, unsigned shared_bytes, void *stream, void **parameters, \
@@ -86,7 +88,8 @@ struct sw_driver {
 #define SW_DRIVER_DEVICE 9
 #define SW_DRIVER_RANGE_BEGIN 11
 #define SW_DRIVER_RANGE_BYTES 12
-#define SW_DRIVER_MPS_ENABLED 133 /* an attribute of a device */
+#define SW_DRIVER_MULTIPROCESSORS 16 /* attributes of a device */
+#define SW_DRIVER_MPS_ENABLED 133
 #define SW_DRIVER_HOST_PORTABLE 1U
 #define SW_DRIVER_HOST_MAPPED 2U
 #define SW_DRIVER_NOT_IN_A_CAPTURE 900 /* an error: the call is not allowed during a capture */

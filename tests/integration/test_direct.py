@@ -16,6 +16,7 @@ from package import daemon, np, raises, sherwood
 
 DIRECT = ("--direct-readers-max", "2")
 COUNT = 300
+LARGE = 2500  # keys of a call that blocks share, in several tiles each
 
 
 class Reader(Attached):
@@ -91,7 +92,7 @@ def answers():
                 else:
                     client.set_many(keys, values)
                     model.update(zip(keys.tolist(), values.tolist()))
-                asked = rng.integers(0, 220 * (round_ + 1), int(rng.choice((1, 63, 64, COUNT)))).astype(dtype)
+                asked = rng.integers(0, 220 * (round_ + 1), int(rng.choice((1, 63, 64, COUNT, LARGE)))).astype(dtype)
                 asked[-1] = np.iinfo(dtype).max
                 got, there = renewed(reader, lambda: reader.get(asked, 8 * (round_ % 2), round_ % 3))
                 equal(there.tolist(), [key in model for key in asked.tolist()], f"round {round_}")
@@ -104,13 +105,13 @@ def answers():
             reader.close()
 
 
-def torn_reads(seconds, grows):
-    """A client sets keys to one value after another; if `grows`, it also inserts, deletes and clears. Returns how many direct reads were whole, torn,
-    and answered by the server."""
+def torn_reads(seconds, grows, count):
+    """A client sets `count` keys to one value after another; if `grows`, it also inserts, deletes and clears. Returns how many direct reads were
+    whole, torn, and answered by the server."""
     library, driver = loaded(), ctypes.CDLL(str(DRIVER))
-    keys = np.arange(1, COUNT + 1, dtype=np.uint64) * 7919
+    keys = np.arange(1, count + 1, dtype=np.uint64) * 7919
     whole = torn = 0
-    size = ("--max-capacity", "64K", *(() if grows else ("--capacity", "64K")))
+    size = ("--max-capacity", "64K", "--frame-ops-max", "4K", *(() if grows else ("--capacity", "64K")))
     with daemon(*SMALL, *DIRECT, "--key-bits", "64", *size, program=EMULATED) as server:
         reader, ends = Reader(library, driver, server), threading.Event()
 
@@ -120,7 +121,7 @@ def torn_reads(seconds, grows):
                 for value in range(1, 1 << 30):
                     if ends.is_set():
                         return
-                    client.set_many(keys, np.full(COUNT, value, np.uint64))
+                    client.set_many(keys, np.full(count, value, np.uint64))
                     if grows and value % 8 == 0:
                         others = rng.integers(1 << 40, (1 << 40) + 3000, COUNT, dtype=np.uint64)
                         (client.delete_many if value % 16 == 0 else lambda k: client.set_many(k, k))(others)
@@ -137,7 +138,7 @@ def torn_reads(seconds, grows):
             whole, torn = whole + (not is_torn), torn + is_torn
         for _ in range(12 if grows else 0):  # the arrays move while a reader begins
             other = Reader(library, driver, server)
-            equal((other.error, other.get(keys)[0].size), ("", COUNT))
+            equal((other.error, other.get(keys)[0].size), ("", count))
             other.close()
             eventually(lambda: server.metrics()["sherwood_direct_readers"] == 1, "the server has seen that it left")
         ends.set()
@@ -150,30 +151,56 @@ def torn_reads(seconds, grows):
 @case
 def beside_writes():
     """no answer of a direct read is torn, beside writes, growth and CLEAR; a page that does not show writes would tear them"""
-    whole, torn, direct = torn_reads(4, True)
-    equal(torn, 0)
-    check(direct > 20 and whole > direct, f"{whole} whole reads, {direct} of them direct")
+    for count in (COUNT, LARGE):
+        whole, torn, direct = torn_reads(4, True, count)
+        equal(torn, 0)
+        check(direct > (20 if count == COUNT else 3) and whole > direct, f"{whole} whole reads of {count} keys, {direct} of them direct")
     os.environ["FAKE_FROZEN_PAGE"] = "1"
     try:
-        torn = any(torn_reads(3, False)[1] > 0 for _ in range(5))
+        torn = [any(torn_reads(3, False, count)[1] > 0 for _ in range(5)) for count in (COUNT, LARGE)]
     finally:
         del os.environ["FAKE_FROZEN_PAGE"]
-    check(torn, "no read was torn although no write was seen")
+    equal(torn, [True, True], "no read was torn although no write was seen")
+
+
+@case
+def blocks_disagree():
+    """a call whose blocks see different epochs goes to the server; a small call has one block"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    with daemon(*SMALL, *DIRECT, "--key-bits", "64", program=EMULATED) as server:
+        reader = Reader(library, driver, server)
+        for count in (COUNT, LARGE):
+            keys = np.arange(count, dtype=np.uint64)
+            renewed(reader, lambda asked=keys: reader.get(asked))
+            os.environ["FAKE_EARLIER_EPOCH"] = "1"
+            try:
+                before = reader.calls()[1]
+                reader.get(keys)
+                equal(reader.calls()[1] - before, int(count == LARGE))
+            finally:
+                del os.environ["FAKE_EARLIER_EPOCH"]
+        reader.close()
 
 
 @case
 def captured():
     """a graph's replays are direct reads, also after growth; after the end of the handle they go on without answers"""
     library, driver = loaded(), ctypes.CDLL(str(DRIVER))
-    keys = np.arange(COUNT, dtype=np.uint64)
+    for count in (COUNT, LARGE):
+        capture_and_replay(library, driver, count)
+
+
+def capture_and_replay(library, driver, count):
+    """Captures a read of `count` keys, and replays it beside writes."""
+    keys = np.arange(count, dtype=np.uint64)
     with daemon(*SMALL, *DIRECT, "--key-bits", "64", "--max-capacity", "64K", program=EMULATED) as server, \
             sherwood.connect(server.unix) as client:
         reader, stream, graph = Reader(library, driver, server), ctypes.c_void_p(), ctypes.c_void_p()
         equal(driver.cuStreamCreate(ctypes.byref(stream), 1), 0)
         given, _, previous, found = reader.arrays
-        given.words[:COUNT] = keys
+        given.words[:count] = keys
         with capture(driver, stream, graph):
-            call = call_of(GET, [given, None, previous, found], COUNT, 0, 2, stream)
+            call = call_of(GET, [given, None, previous, found], count, 0, 2, stream)
             equal(library.sherwood_cuda_call(reader.pointer, ctypes.byref(call)), 0, library.sherwood_cuda_error())
 
         def replay():

@@ -26,6 +26,8 @@
 #define BYTES (1U << 20)
 #define BUFFER_ID 7
 #define DEVICE 9
+#define MULTIPROCESSORS 16 /* attributes of a device */
+#define MPS_ENABLED 133
 #define RANGE_BEGIN 11
 #define DEVICES_MAX 4
 #define ALLOCATIONS_MAX 4096
@@ -131,12 +133,13 @@ int cuDeviceGetUuid_v2(uint8_t uuid[16], int device)
     uuid[8] = (uint8_t)device;
     return 0;
 }
-/* Processes share the devices if EMU_MPS is set. No other attribute has a meaning here. */
+/* Processes share the devices if EMU_MPS is set. */
 int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
-    (void)device;
-    *value = getenv("EMU_MPS") != NULL;
-    return attribute == 133 ? 0 : INVALID;
+    *value = attribute == MULTIPROCESSORS ? 2 : getenv("EMU_MPS") != NULL;
+    return (attribute == MULTIPROCESSORS || attribute == MPS_ENABLED) && device < DEVICES_MAX
+               ? 0
+               : INVALID;
 }
 int cuDeviceCanAccessPeer(int *can, int device, int peer)
 {
@@ -276,6 +279,13 @@ int cuModuleGetFunction(void **function, void *module, const char *name)
 {
     *function = (void *)(uintptr_t)name;
     return module != NULL ? 0 : INVALID;
+}
+
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *function, int threads,
+                                                size_t bytes)
+{
+    *blocks = 1;
+    return function != NULL && threads == 256 && bytes == 0 ? 0 : INVALID;
 }
 
 int cuMemHostAlloc(void **host, size_t bytes, unsigned flags)
