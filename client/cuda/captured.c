@@ -2,8 +2,8 @@
  *
  * captured.c - calls that are captured into a graph of CUDA.
  *
- *   the graph    ready = 1, or a direct read that writes ready or done (direct.c);
- *                wait until done >= 1; done = 0
+ *   the graph    ready = 1; wait until done >= 1; done = 0. Or a direct read, which sets done = 0
+ *                and then writes ready or done (direct.c); wait until done >= 1
  *   the thread   sees ready, submits the request, sees its answer, sets ready = 0 and done = 1
  *
  * Each replay of the graph carries out the call with the same arrays. The entry of a captured call
@@ -88,7 +88,7 @@ static int record(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *c
     if (error == 0) {
         error = driver->stream_wait(call->stream, done, entry->ticket, SW_DRIVER_WAIT_AT_LEAST);
     }
-    if (error == 0) {
+    if (error == 0 && !entry->is_direct) {
         error = driver->stream_write(call->stream, done, 0, 0);
     }
     return error == 0 ? SHERWOOD_OK

@@ -55,9 +55,10 @@ static int enqueue_large(const struct sw_cuda_direct *direct, struct sw_direct_c
     return error;
 }
 
-/* Enqueues the attempts of a call, which has the state with this number. */
+/* Enqueues the attempts of a call, which has the state with this number. `clears`: they set `done`
+ * to 0 first. */
 static int enqueue(struct sw_cuda_direct *direct, size_t number, uintptr_t words, uint32_t ticket,
-                   const struct sherwood_cuda_call *call, void *stream)
+                   bool clears, const struct sherwood_cuda_call *call, void *stream)
 {
     const struct sw_direct_call parameters = {
         .view = direct->memory,
@@ -70,7 +71,8 @@ static int enqueue(struct sw_cuda_direct *direct, size_t number, uintptr_t words
         .done = words + offsetof(struct sw_cuda_words, done),
         .count = (uint32_t)call->count,
         .ticket = ticket,
-        .flags = call->flags == SHERWOOD_FOUND_BYTES ? SW_DIRECT_BYTES : 0,
+        .flags = (call->flags == SHERWOOD_FOUND_BYTES ? SW_DIRECT_BYTES : 0) |
+                 (clears ? SW_DIRECT_CLEAR : 0),
     };
     const int error =
         call->count <= SW_DIRECT_SMALL
@@ -83,8 +85,8 @@ static int enqueue(struct sw_cuda_direct *direct, size_t number, uintptr_t words
 int sw_cuda_direct_enqueue(struct sherwood_cuda *cuda, const struct sw_cuda_ordered *entry,
                            uintptr_t words, const struct sherwood_cuda_call *call)
 {
-    return enqueue(direct_of(cuda), (size_t)(entry - cuda->ordered), words, entry->ticket, call,
-                   call->stream);
+    return enqueue(direct_of(cuda), (size_t)(entry - cuda->ordered), words, entry->ticket,
+                   entry->captured, call, call->stream);
 }
 
 bool sw_cuda_direct_read(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
@@ -95,7 +97,7 @@ bool sw_cuda_direct_read(struct sherwood_cuda *cuda, const struct sherwood_cuda_
     pthread_mutex_lock(&direct->waits);
     const uint32_t ticket = ++direct->ticket;
     const bool read =
-        enqueue(direct, SW_CUDA_ENTRIES, direct->words_address, ticket, call, stream) == 0 &&
+        enqueue(direct, SW_CUDA_ENTRIES, direct->words_address, ticket, false, call, stream) == 0 &&
         driver->stream_synchronize(stream) == 0 &&
         __atomic_load_n(&direct->words->done, __ATOMIC_ACQUIRE) == ticket;
     pthread_mutex_unlock(&direct->waits);

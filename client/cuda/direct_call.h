@@ -57,6 +57,7 @@ struct sw_direct_state {
 #define SW_DIRECT_BYTES 1U /* found is a byte for each key instead of a bit */
 #define SW_DIRECT_FIRST 2U /* the first attempt */
 #define SW_DIRECT_LAST 4U  /* the last attempt */
+#define SW_DIRECT_CLEAR 8U /* a replay of a graph: the first attempt sets `done` to 0 */
 
 /* Parameters of a launch. */
 struct sw_direct_call {

@@ -79,6 +79,9 @@ __device__ inline unsigned long long begin(const struct sw_direct_call &call, st
     block->view.stash_buckets_total = load_volatile(&view->stash_buckets_total);
     block->epoch = block->view.generation != 0 ? load_volatile(&page_of(*block)->epoch) : 1;
     __threadfence();
+    if (has(call, SW_DIRECT_CLEAR) && has(call, SW_DIRECT_FIRST) && blockIdx.x == 0) {
+        *(volatile uint32_t *)call.done = 0;
+    }
     return gridDim.x > 1 ? atomicCAS((unsigned long long *)&state->epoch, 0ULL,
                                      (unsigned long long)block->epoch + 1)
                          : 0;
