@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "table/device/zeroed.cuh"
+
 /* --- readers ---------------------------------------------------------------------------------- */
 
 /* Stores the numbers as they are now, as a write between the others. Under `order`. */
@@ -77,13 +79,7 @@ cudaError_t sw_cuda_direct_open(struct sw_cuda_channel_owner *owner)
     direct->no_jumps = &jumps;
     direct->generation = 1;
     owner->direct = direct;
-    cudaError_t error = cudaMalloc((void **)&direct->page, bytes);
-    if (error == cudaSuccess) {
-        error = cudaMemsetAsync(direct->page, 0, sizeof(*direct->page), cudaStreamPerThread);
-    }
-    if (error == cudaSuccess) {
-        error = cudaStreamSynchronize(cudaStreamPerThread);
-    }
+    const cudaError_t error = sw_cuda_allocate_zeroed((void **)&direct->page, bytes);
     return error == cudaSuccess ? sw_cuda_channel_open(&direct->channel, owner, sizeof(uint64_t))
                                 : error;
 }

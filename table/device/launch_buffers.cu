@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "table/device/pool.cuh"
+#include "table/device/zeroed.cuh"
 #include "table/host/parts.h"
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -17,16 +18,9 @@
 /* Replaces the device memory of a buffer. After a failure the buffer has its old memory. */
 static cudaError_t allocate(struct sw_cuda_launch_buffer *buffer, size_t bytes)
 {
-    void *memory = NULL;
-    cudaError_t error = cudaMalloc(&memory, bytes);
-    if (error == cudaSuccess) {
-        error = cudaMemsetAsync(memory, 0, bytes, cudaStreamPerThread);
-    }
-    if (error == cudaSuccess) {
-        error = cudaStreamSynchronize(cudaStreamPerThread);
-    }
+    void *memory;
+    const cudaError_t error = sw_cuda_allocate_zeroed(&memory, bytes);
     if (error != cudaSuccess) {
-        (void)cudaFree(memory);
         return error;
     }
     (void)cudaFree(buffer->memory);

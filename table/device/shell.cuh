@@ -36,6 +36,7 @@
 #include "table/device/combined_launch.cuh"
 #include "table/device/image.cuh"
 #include "table/device/memory.cuh"
+#include "table/device/zeroed.cuh"
 
 struct sw_cuda_shell_defaults {
     static int valid(const struct sw_table_config *, char *, size_t)
@@ -115,13 +116,7 @@ template <typename E> int sw_cuda_shell_queue_open(void *context, void **out)
     queue->table = table;
     cudaError_t error = sw_cuda_channel_open(queue, table, sizeof(typename E::Record));
     if (error == cudaSuccess) {
-        error = cudaMalloc((void **)&queue->tallies, bytes);
-    }
-    if (error == cudaSuccess) {
-        error = cudaMemsetAsync(queue->tallies, 0, bytes, queue->stream);
-    }
-    if (error == cudaSuccess) {
-        error = cudaStreamSynchronize(queue->stream);
+        error = sw_cuda_allocate_zeroed((void **)&queue->tallies, bytes);
     }
     const bool is_short = error == cudaErrorMemoryAllocation;
     if (is_short) {

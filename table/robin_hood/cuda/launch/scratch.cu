@@ -6,6 +6,7 @@
  * the areas of pairs, and less of them.
  */
 #include "table/device/cutter.cuh"
+#include "table/device/zeroed.cuh"
 #include "table/host/parts.h"
 #include "table/robin_hood/cuda/host.cuh"
 
@@ -160,16 +161,9 @@ static cudaError_t enlarge(struct sw_cuda_table *table, struct sw_cuda_scratch_a
         table->scratch_need = bytes;
     }
     if (error == cudaSuccess) {
-        error = cudaMalloc(&memory, bytes);
-    }
-    if (error == cudaSuccess) {
-        error = cudaMemsetAsync(memory, 0, bytes, cudaStreamPerThread);
-    }
-    if (error == cudaSuccess) {
-        error = cudaStreamSynchronize(cudaStreamPerThread);
+        error = sw_cuda_allocate_zeroed(&memory, bytes);
     }
     if (error != cudaSuccess) {
-        (void)cudaFree(memory);
         return error;
     }
     (void)cudaFree(area->memory);

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "table/device/zeroed.cuh"
 #include "table/robin_hood/cuda/width.cuh"
 
 /* Cuts the arrays of one launch from `base`; with NULL it only counts. */
@@ -33,10 +34,9 @@ static size_t cut(struct sw_cuda_arena *arena, uint32_t slot_bits, void *base)
 static cudaError_t allocate(struct sw_cuda_arena *arena, uint32_t slot_bits)
 {
     arena->bytes = cut(arena, slot_bits, NULL);
-    cudaError_t error = cudaMalloc(&arena->memory, arena->bytes);
+    const cudaError_t error = sw_cuda_allocate_zeroed(&arena->memory, arena->bytes);
     if (error == cudaSuccess) {
         (void)cut(arena, slot_bits, arena->memory);
-        error = cudaMemsetAsync(arena->memory, 0, arena->bytes, cudaStreamPerThread);
     }
     return error;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "table/device/cutter.cuh"
+#include "table/device/zeroed.cuh"
 #include "table/robin_hood/cuda/times/expiry.cuh"
 
 /* Configuration of the second table. Its maximum capacity suffices if every entry of the table
@@ -58,15 +59,9 @@ static cudaError_t allocate(struct sw_cuda_table *table, struct sw_cuda_expiry *
     const uint64_t n = table->combined.operations_max;
     struct sw_cuda_combined *inner = &expiry->inner;
     expiry->bytes = cut(&expiry->view, NULL, n);
-    cudaError_t error = cudaMalloc(&expiry->memory, expiry->bytes);
+    cudaError_t error = sw_cuda_allocate_zeroed(&expiry->memory, expiry->bytes);
     if (error == cudaSuccess) {
         cut(&expiry->view, expiry->memory, n);
-        error = cudaMemsetAsync(expiry->memory, 0, expiry->bytes, cudaStreamPerThread);
-    }
-    if (error == cudaSuccess) {
-        error = cudaStreamSynchronize(cudaStreamPerThread);
-    }
-    if (error == cudaSuccess) {
         error = cudaHostAlloc((void **)&expiry->pinned, sizeof(*expiry->pinned),
                               cudaHostAllocMapped | cudaHostAllocPortable);
     }
