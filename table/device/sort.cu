@@ -15,6 +15,14 @@ cudaError_t sw_cuda_sort(void *temporary, size_t *bytes, const KEY *keys, KEY *s
                                            count, begin, end, stream);
 }
 
+template <typename KEY>
+cudaError_t sw_cuda_sort_keys(void *temporary, size_t *bytes, const KEY *keys, KEY *sorted,
+                              uint32_t count, int begin, int end, cudaStream_t stream)
+{
+    return cub::DeviceRadixSort::SortKeys(temporary, *bytes, keys, sorted, count, begin, end,
+                                          stream);
+}
+
 #define SORT(KEY, VALUE)                                                                      \
     template cudaError_t sw_cuda_sort<KEY, VALUE>(void *, size_t *, const KEY *, KEY *,       \
                                                   const VALUE *, VALUE *, uint32_t, int, int, \
@@ -22,3 +30,7 @@ cudaError_t sw_cuda_sort(void *temporary, size_t *bytes, const KEY *keys, KEY *s
 SORT(uint32_t, uint32_t)
 SORT(uint64_t, uint32_t)
 SORT(uint64_t, uint64_t)
+template cudaError_t sw_cuda_sort_keys<uint32_t>(void *, size_t *, const uint32_t *, uint32_t *,
+                                                 uint32_t, int, int, cudaStream_t);
+template cudaError_t sw_cuda_sort_keys<uint64_t>(void *, size_t *, const uint64_t *, uint64_t *,
+                                                 uint32_t, int, int, cudaStream_t);

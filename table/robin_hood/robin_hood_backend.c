@@ -145,8 +145,8 @@ static int set_valid(const struct sw_table_config *config, char *reason, size_t 
 
 const struct sw_engine_parts sw_robin_hood_set_engine = {
     .name = "robin_hood",
-    .fields = SW_FIELD_MAX_CAPACITY | SW_FIELD_MAX_PROBE | SW_FIELD_RANGES | SW_FIELD_HINTS |
-              SW_FIELD_SET,
+    .fields = SW_FIELD_MAX_CAPACITY | SW_FIELD_MAX_PROBE | SW_FIELD_BULK | SW_FIELD_RANGES |
+              SW_FIELD_HINTS | SW_FIELD_SET,
     .valid = set_valid,
     .bytes = bytes,
     .cpu = &sw_robin_hood_set_backend_cpu,

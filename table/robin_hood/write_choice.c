@@ -78,15 +78,14 @@ static struct delete_ns delete_ns(const struct sw_write_facts *facts, const stru
 bool sw_write_streams_delete(const struct sw_write_facts *facts, const struct sw_batch *batch)
 {
     const struct delete_ns ns = delete_ns(facts, batch);
-    return !facts->is_set && only_deletes(batch) &&
-           is_faster(facts, batch, ns.rebuild, ns.in_place);
+    return only_deletes(batch) && is_faster(facts, batch, ns.rebuild, ns.in_place);
 }
 
 /* Returns the time that a batch of deletes saves if it leaves holes, without the pass. */
 static double saving_ns(const struct sw_write_facts *facts, const struct sw_batch *batch)
 {
     const struct delete_ns ns = delete_ns(facts, batch);
-    const double without = !facts->is_set && ns.rebuild < ns.in_place ? ns.rebuild : ns.in_place;
+    const double without = ns.rebuild < ns.in_place ? ns.rebuild : ns.in_place;
     return without - batch->count * HOLE_OP_NS;
 }
 
@@ -133,7 +132,7 @@ void sw_hole_facts_note(struct sw_hole_facts *holes, const struct sw_write_facts
 }
 
 /* Returns whether the batch's operations on a key may be folded in any order, and may insert. A
- * rebuild can merge such a batch of pairs. */
+ * rebuild can merge such a batch. */
 static bool is_mergeable(const struct sw_write_facts *facts, const struct sw_batch *batch)
 {
     const bool op = batch->op == SW_SET || batch->op == SW_SUM || batch->op == SW_MIN ||
@@ -153,7 +152,7 @@ bool sw_write_merges(const struct sw_write_facts *facts, const struct sw_batch *
     const double merge = slots * (is_empty ? BUILD_SLOT_NS : MERGE_SLOT_NS) + count * MERGE_OP_NS;
     const double upsert =
         count * UPSERT_OP_NS + fresh * (UPSERT_NEW_NS + UPSERT_MOVE_NS / (room * room));
-    return !facts->is_set && is_mergeable(facts, batch) && is_faster(facts, batch, merge, upsert);
+    return is_mergeable(facts, batch) && is_faster(facts, batch, merge, upsert);
 }
 
 bool sw_write_is_ranged(const struct sw_write_facts *facts, const struct sw_batch *batch)

@@ -39,7 +39,7 @@ struct sw_write_facts {
     uint64_t stash_max;
     uint32_t piece_ops; /* most operations that are cut into ranges at once */
     bool has_stash;
-    bool is_set;       /* a key set: it is never streamed with a batch, only to close holes */
+    bool is_set;       /* a key set: SET_ABSENT is folded in any order, as SET is */
     bool clears_hints; /* a removal must clear hints */
     double new_share;  /* share of the upserts that inserted, over recent batches */
     bool can_have_holes;

@@ -102,7 +102,7 @@ int pair_open(struct pair *pair, const struct sw_table_config *config, enum sw_b
     pair->slot_bits = config->slot_bits;
     pair->is_set = config->is_set;
     pair->n_max = config->batch_ops_max;
-    pair->bulk = config->is_set ? SW_CHOICE_NEVER : config->tuning.bulk;
+    pair->bulk = config->tuning.bulk;
     pair->ranges = config->tuning.ranges;
     pair->seed = config->seed;
     for (int s = 0; s < 2; s++) {

@@ -207,11 +207,8 @@ static unsigned run_cases(const struct options *options)
             config.slot_bits = run % 2 == 0 ? 64 : 128;
             config.is_set = run % 4 >= 2;
             config.tuning = tuning_of(run / 4);
-            if (config.is_set && (!test->sets || config.tuning.bulk == SW_CHOICE_ALWAYS)) {
+            if (config.is_set && !test->sets) {
                 continue;
-            }
-            if (config.is_set) {
-                config.tuning.bulk = SW_CHOICE_AUTO;
             }
             config.seed = options->seed * 0x9e3779b97f4a7c15ULL + config.slot_bits;
             entitle(title, sizeof(title), test, &config, options->seed);

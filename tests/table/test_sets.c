@@ -41,7 +41,7 @@ struct world {
     struct io_memory io;
     uint32_t key_bytes;
     uint64_t seed;
-    struct sw_table_tuning tuning; /* on CUDA, of both; pairs are never streamed */
+    struct sw_table_tuning tuning; /* on CUDA, of both */
     uint8_t *ops;
     void *keys, *values;
     uint32_t *ends;
@@ -83,9 +83,6 @@ static void open_side(struct world *world, struct side *side, bool is_set)
     struct sw_table_config config = config_of(world->key_bytes, world->seed, is_set);
     config.tuning = world->tuning;
     config.shared = world->device;
-    if (is_set) {
-        config.tuning.bulk = SW_CHOICE_AUTO;
-    }
     side->table = must_create(&config);
     side->queue = must_queue(side->table);
 }
@@ -99,9 +96,6 @@ static void open_world(struct world *world, uint32_t key_bytes)
     struct sw_table_config config = config_of(key_bytes, world->seed, false);
     tested_tune(&config);
     world->tuning = config.tuning;
-    if (config.backend == SW_BACKEND_CUDA) {
-        world->tuning.bulk = SW_CHOICE_NEVER;
-    }
     cr_assert_eq(sw_device_create(2, &world->device), SW_OK);
     open_side(world, &world->set, true);
     open_side(world, &world->pairs, false);
@@ -465,8 +459,4 @@ Test(sets, are_refused_where_they_cannot_be)
     config.max_load = 0.85;
     config.engine = SW_ENGINE_CUCKOO;
     must_refuse(&config, SW_E_INVALID, "does not support keys without values");
-    config = config_of(8, 1, true);
-    config.backend = SW_BACKEND_CUDA;
-    config.tuning.bulk = SW_CHOICE_ALWAYS;
-    must_refuse(&config, SW_E_INVALID, "does not support tuning of bulk writes");
 }

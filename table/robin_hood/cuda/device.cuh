@@ -438,8 +438,8 @@ cudaError_t sw_cuda_launch_close(const struct sw_cuda_device<BITS> *device,
 template <int BITS>
 cudaError_t sw_cuda_launch_reset(const struct sw_cuda_device<BITS> *device, cudaStream_t stream);
 
-/* Replaces sw_cuda_launch_apply for a batch of deletes. Leaves tombstones, which only a merge
- * without a batch and sw_cuda_launch_close_up understand. One of these two must follow. */
+/* Replaces sw_cuda_launch_apply for a batch of deletes. Leaves tombstones, or holes in a key set. A
+ * merge without a batch or sw_cuda_launch_close_up must follow: only these two understand them. */
 template <int BITS>
 cudaError_t sw_cuda_launch_tombstones(const struct sw_cuda_device<BITS> *device,
                                       const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream);
@@ -449,6 +449,11 @@ cudaError_t sw_cuda_launch_tombstones(const struct sw_cuda_device<BITS> *device,
 template <int BITS>
 cudaError_t sw_cuda_launch_holes(const struct sw_cuda_device<BITS> *device, uint32_t count,
                                  cudaStream_t stream);
+/* The part of sw_cuda_launch_tombstones for key sets: the same for the list of
+ * sw_cuda_launch_net_effects, also if the stash has entries. */
+template <int BITS>
+cudaError_t sw_cuda_launch_holes_rebuilt(const struct sw_cuda_device<BITS> *device, uint32_t count,
+                                         cudaStream_t stream);
 
 /* Empties the table. Must run alone. */
 template <int BITS>

@@ -99,18 +99,6 @@ template <int BITS> static cudaError_t refresh_hints(struct sw_cuda_queue *queue
     return sw_cuda_launch_hints<BITS>(sw_cuda_device_of<BITS>(table), queue->stream);
 }
 
-/* Rewrites the whole table with the batch (sw_cuda_stream). Key sets have no kernels for it. */
-template <int BITS>
-static bool stream(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
-                   cudaError_t *error)
-{
-    if constexpr (sw_width<BITS>::is_set) {
-        return false;
-    } else {
-        return sw_cuda_stream<BITS>(queue, batch, error);
-    }
-}
-
 /* Merges the batch into the empty table, or with its entries. Returns false if that is not
  * possible. */
 template <int BITS>
@@ -119,8 +107,8 @@ static bool merge(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> 
 {
     struct sw_cuda_table *table = queue->table;
     struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
-    if (sw_width<BITS>::is_set || !into_empty) {
-        return stream<BITS>(queue, batch, error);
+    if (!into_empty) {
+        return sw_cuda_stream<BITS>(queue, batch, error);
     }
     *error =
         sw_cuda_launch_merge_sort<BITS>(device, batch, device->table.main.buckets, queue->stream);
@@ -319,7 +307,7 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
     uint32_t unhinted = upserts;
     batch->_upserts = upserts;
     if (error == cudaSuccess && !leaves_holes && sw_write_streams_delete(&facts, batch) &&
-        stream<BITS>(queue, typed, &error)) {
+        sw_cuda_stream<BITS>(queue, typed, &error)) {
         /* the results are in the scratch */
     } else if (error == cudaSuccess && is_sure && sw_write_merges(&facts, batch) &&
                merge<BITS>(queue, typed, before == 0, &error)) {

@@ -94,7 +94,8 @@ static cudaError_t warm_up_ranges(const struct sw_cuda_device<BITS> *device,
     return error;
 }
 
-/* Merges SETs and SUMs of key 0 into the empty table, and empties it again. */
+/* Merges SETs and SUMs of key 0 into the empty table, and empties it again. A key set merges both
+ * alike. */
 template <int BITS>
 static cudaError_t warm_up_merges(const struct sw_cuda_device<BITS> *device,
                                   struct sw_cuda_batch<BITS> batch, uint64_t slots_total)
@@ -142,10 +143,8 @@ static cudaError_t warm_up_moves(const struct sw_cuda_device<BITS> *device,
     cudaStream_t stream = cudaStreamPerThread;
     batch.op = SW_DELETE;
     cudaError_t error = sw_cuda_launch_net_effects<BITS>(device, &batch, stream);
-    if constexpr (!sw_width<BITS>::is_set) {
-        if (error == cudaSuccess) {
-            error = sw_cuda_launch_tombstones<BITS>(device, &batch, stream);
-        }
+    if (error == cudaSuccess) {
+        error = sw_cuda_launch_tombstones<BITS>(device, &batch, stream);
     }
     if (error == cudaSuccess) {
         error = sw_cuda_launch_finish<BITS>(device, &batch, stream);
@@ -206,10 +205,8 @@ cudaError_t sw_cuda_warm_up(const struct sw_cuda_device<BITS> *device, uint32_t 
         if (error == cudaSuccess) {
             error = sw_cuda_launch_finish<BITS>(device, &batch, cudaStreamPerThread);
         }
-        if constexpr (!sw_width<BITS>::is_set) {
-            if (error == cudaSuccess) {
-                error = warm_up_merges<BITS>(device, batch, slots_total);
-            }
+        if (error == cudaSuccess) {
+            error = warm_up_merges<BITS>(device, batch, slots_total);
         }
         if (error == cudaSuccess && device->hints != NULL) {
             error = sw_cuda_launch_hints<BITS>(device, cudaStreamPerThread);

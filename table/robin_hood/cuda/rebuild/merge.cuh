@@ -41,7 +41,9 @@ static __device__ inline void sw_segment_fold_side(const struct sw_cuda_rebuild<
             if (present && rebuild.found != NULL) {
                 sw_segment_set_found<BITS>(rebuild, i);
             }
-            W::decide(rebuild.op, present, value, rebuild.values[i], &value);
+            if constexpr (!W::is_set) {
+                W::decide(rebuild.op, present, value, rebuild.values[i], &value);
+            }
             present = true;
             any = true;
         }

@@ -85,4 +85,4 @@ cudaError_t sw_cuda_launch_merge_fallback(const struct sw_cuda_device<BITS> *dev
 #define INSTANTIATE(BITS, ...)                                \
     template cudaError_t sw_cuda_launch_merge_fallback<BITS>( \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
-SW_WIDTHS(INSTANTIATE)
+SW_FORMATS(INSTANTIATE)

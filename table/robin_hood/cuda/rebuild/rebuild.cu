@@ -485,13 +485,13 @@ cudaError_t sw_cuda_launch_rebuild(const struct sw_cuda_rebuild<BITS> *rebuild, 
     if (error != cudaSuccess) {
         return error;
     }
-    if constexpr (!sw_width<BITS>::is_set) { /* key sets have no merges */
-        if (rebuild->m != NULL) {
-            return rebuild->op == SW_SET ? launch_passes<BITS, REBUILD_SET>(rebuild, stream)
-                                         : launch_passes<BITS, REBUILD_COMBINE>(rebuild, stream);
+    if constexpr (!sw_width<BITS>::is_set) { /* a key set has no values to combine */
+        if (rebuild->m != NULL && rebuild->op != SW_SET) {
+            return launch_passes<BITS, REBUILD_COMBINE>(rebuild, stream);
         }
     }
-    return launch<BITS, REBUILD_WRITE, REBUILD_ALONE>(rebuild, stream);
+    return rebuild->m != NULL ? launch_passes<BITS, REBUILD_SET>(rebuild, stream)
+                              : launch<BITS, REBUILD_WRITE, REBUILD_ALONE>(rebuild, stream);
 }
 
 #define INSTANTIATE(BITS, ...)                                                              \

@@ -27,13 +27,13 @@ template <int BITS> struct sw_cuda_rebuild {
     typename sw_width<BITS>::table table; /* the new table; EMPTY from the last home bucket on */
     typename sw_width<BITS>::view old;    /* the old table, slots NULL: none; may have tombstones:
                                              removed entries, m EMPTY and the value 0. Without a
-                                             batch it may also have holes */
+                                             batch it may also have holes (holes.cuh) */
     uint8_t *hints;                       /* of the new table, or NULL */
-    uint32_t op;                          /* SET, SUM, MIN or MAX */
+    uint32_t op;                          /* SET, SUM, MIN or MAX; of a key set SET or SET_ABSENT */
     uint32_t shift;                       /* m >> shift is its segment */
     uint32_t segments;
     const word *m;              /* batch: mixed keys, sorted stably by segment; NULL: no batch */
-    const word *values;         /* batch: their operands */
+    const word *values;         /* batch: their operands; not used in a key set */
     const uint32_t *index;      /* batch: the numbers of their operations; used only for `found` */
     uint32_t *found;            /* one bit per operation, set if its key was present before it;
                                    undefined if the rebuild fails; NULL: not wanted */

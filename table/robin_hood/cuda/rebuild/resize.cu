@@ -41,7 +41,7 @@ bool sw_cuda_can_resize(const struct sw_cuda_table *table)
     return sw_cuda_may_resize(&table->config);
 }
 
-/* Replaces the entries that a batch deletes by tombstones. */
+/* Replaces the entries that a batch deletes by tombstones, or by holes in a key set. */
 template <int BITS>
 static cudaError_t remove_first(struct sw_cuda_queue *queue,
                                 const struct sw_cuda_batch<BITS> *batch)
@@ -62,10 +62,8 @@ static cudaError_t prepare(struct sw_cuda_queue *queue, const struct sw_geometry
                            const struct sw_cuda_batch<BITS> *batch)
 {
     const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(queue->table);
-    if constexpr (!sw_width<BITS>::is_set) { /* key sets have no tombstones */
-        if (batch->count != 0 && batch->op == SW_DELETE) {
-            return remove_first<BITS>(queue, batch);
-        }
+    if (batch->count != 0 && batch->op == SW_DELETE) {
+        return remove_first<BITS>(queue, batch);
     }
     cudaError_t error =
         sw_cuda_launch_merge_sort<BITS>(device, batch, geometry->buckets, queue->stream);
@@ -495,4 +493,4 @@ bool sw_cuda_stream(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS
 #define INSTANTIATE(BITS, ...)                                                                     \
     template bool sw_cuda_stream<BITS>(struct sw_cuda_queue *, const struct sw_cuda_batch<BITS> *, \
                                        cudaError_t *);
-SW_WIDTHS(INSTANTIATE)
+SW_FORMATS(INSTANTIATE)

@@ -213,7 +213,10 @@ static __device__ inline void sw_segment_load_item(const struct sw_cuda_rebuild<
 {
     uint32_t i = (uint32_t)k * SW_SEGMENT_BLOCK + threadIdx.x;
     item->m = i < own.count ? __ldcs(rebuild.m + own.first + i) : sw_width<BITS>::empty;
-    item->value = i < own.count ? __ldcs(rebuild.values + own.first + i) : 0;
+    item->value = 0;
+    if constexpr (!sw_width<BITS>::is_set) {
+        item->value = i < own.count ? __ldcs(rebuild.values + own.first + i) : 0;
+    }
 }
 
 /* Writes the old table's entries of the segment to slots[], sorted, and counts them. Meanwhile

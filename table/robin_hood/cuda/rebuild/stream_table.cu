@@ -12,6 +12,7 @@
 #include "table/device/sort.cuh"
 #include "table/robin_hood/cuda/displacement/displace.cuh"
 #include "table/robin_hood/cuda/rebuild/rebuild.cuh"
+#include "table/robin_hood/cuda/writes/upsert.cuh"
 
 /* Operations of a thread that mixes keys.
  *
@@ -27,7 +28,9 @@ static __device__ inline void keep(const struct sw_cuda_scratch<BITS> &scratch,
                                    const struct sw_cuda_batch<BITS> &batch, uint64_t i)
 {
     scratch.index[i] = (uint32_t)i;
-    scratch.operands[i] = __ldcs(batch.values + i);
+    if constexpr (!sw_width<BITS>::is_set) {
+        scratch.operands[i] = __ldcs(batch.values + i);
+    }
     if (i % 64 == 0) {
         scratch.found[i / 64] = 0;
     }
@@ -152,7 +155,9 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
          i += step) {
         typename W::slot carried = old.main.slots[i]; /* the stash follows */
         uint64_t probes = 0;
-        if (carried.m != W::empty && !W::insert_absent(&device.table.main, &carried, &probes)) {
+        const bool is_hole = i < main_slots && W::hole_at(i / SW_BUCKET_SLOTS, carried.m);
+        if (carried.m != W::empty && !is_hole &&
+            !W::insert_absent(&device.table.main, &carried, &probes)) {
             /* M6: a count, as `lost` below */
             atomicAdd((unsigned long long *)&device.table.state->stash_occupied, 1ULL);
             if (!W::insert_absent(&device.table.stash, &carried, &probes)) {
@@ -186,7 +191,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         state->side_value = control->side_value;
     }
     state->occupied += inserted;
-    sw_count_upserts(&control->counters, batch.count, inserted);
+    count_upserts<BITS>(&control->counters, batch, inserted);
     control->counters.by_class[SW_CLASS_UPSERT].probes = device.table.main.buckets_total;
 }
 
@@ -200,27 +205,42 @@ static cudaError_t sort(const struct sw_cuda_scratch<BITS> *scratch, const VALUE
                         stream);
 }
 
+/* Sorts m alone. */
+template <int BITS>
+static cudaError_t sort_keys(const struct sw_cuda_scratch<BITS> *scratch, void *temporary,
+                             size_t *bytes, uint32_t count, uint32_t bits, cudaStream_t stream)
+{
+    return sw_cuda_sort_keys(temporary, bytes, (const typename sw_width<BITS>::word *)scratch->m,
+                             scratch->m_sorted, count, BITS / 2 - (int)bits, BITS / 2, stream);
+}
+
+/* The scratch of a width is that of its pairs and its key sets. */
 template <int BITS> cudaError_t sw_cuda_merge_sort_bytes(uint32_t n_max, size_t *bytes)
 {
     struct sw_cuda_scratch<BITS> none = {
     };
     *bytes = 0;
     for (uint64_t n = 1; n < 2 * (uint64_t)n_max; n *= 2) {
+        const uint32_t count = (uint32_t)(n < n_max ? n : n_max);
         size_t need = 0;
-        cudaError_t error =
-            sort<BITS>(&none, (const typename sw_width<BITS>::word *)NULL, none.previous, NULL,
-                       &need, (uint32_t)(n < n_max ? n : n_max), BITS / 2, (cudaStream_t)0);
+        size_t need_of_keys = 0;
+        cudaError_t error = sort<BITS>(&none, (const typename sw_width<BITS>::word *)NULL,
+                                       none.previous, NULL, &need, count, BITS / 2, NULL);
+        if (error == cudaSuccess) {
+            error = sort_keys<BITS>(&none, NULL, &need_of_keys, count, BITS / 2, NULL);
+        }
         if (error != cudaSuccess) {
             return error;
         }
         *bytes = need > *bytes ? need : *bytes;
+        *bytes = need_of_keys > *bytes ? need_of_keys : *bytes;
     }
     return cudaSuccess;
 }
 
-/* Sorts the batch stably by the top `bits` of m. The results are m_sorted, and the operands in
- * `previous`. If the batch wants `found`, index_sorted is also a result, and the scratch's `found`
- * is zero. Sets control->mode by the room in the stash. */
+/* Sorts the batch stably by the top `bits` of m. The results are m_sorted, and unless this is a key
+ * set the operands in `previous`. If the batch wants `found`, index_sorted is also a result, and
+ * the scratch's `found` is zero. Sets control->mode by the room in the stash. */
 template <int BITS>
 static cudaError_t launch_order(const struct sw_cuda_device<BITS> *device,
                                 const struct sw_cuda_batch<BITS> *batch, uint32_t bits,
@@ -236,12 +256,16 @@ static cudaError_t launch_order(const struct sw_cuda_device<BITS> *device,
         return error;
     }
     if (batch->found == NULL) {
-        return sort<BITS>(scratch, batch->values, scratch->previous, scratch->sort, &bytes,
-                          batch->count, bits, stream);
+        if constexpr (sw_width<BITS>::is_set) {
+            return sort_keys<BITS>(scratch, scratch->sort, &bytes, batch->count, bits, stream);
+        } else {
+            return sort<BITS>(scratch, batch->values, scratch->previous, scratch->sort, &bytes,
+                              batch->count, bits, stream);
+        }
     }
     error = sort<BITS>(scratch, (const uint32_t *)scratch->index, scratch->index_sorted,
                        scratch->sort, &bytes, batch->count, bits, stream);
-    if (error == cudaSuccess) {
+    if (error == cudaSuccess && !sw_width<BITS>::is_set) {
         bring_kernel<BITS>
             <<<(batch->count + SW_CUDA_BLOCK - 1) / SW_CUDA_BLOCK, SW_CUDA_BLOCK, 0, stream>>>(
                 *scratch, batch->count);
@@ -255,10 +279,8 @@ cudaError_t sw_cuda_launch_merge_sort(const struct sw_cuda_device<BITS> *device,
                                       const struct sw_cuda_batch<BITS> *batch, uint64_t buckets,
                                       cudaStream_t stream)
 {
-    if constexpr (!sw_width<BITS>::is_set) { /* key sets have no merges */
-        if (batch->count != 0) {
-            return launch_order<BITS>(device, batch, sw_cuda_segment_bits(buckets), stream);
-        }
+    if (batch->count != 0) {
+        return launch_order<BITS>(device, batch, sw_cuda_segment_bits(buckets), stream);
     }
     note_kernel<BITS><<<1, 1, 0, stream>>>(*device);
     return cudaGetLastError();
@@ -326,12 +348,8 @@ cudaError_t sw_cuda_launch_merge(const struct sw_cuda_device<BITS> *device,
         move_kernel<BITS><<<SW_CUDA_FEW_BLOCKS, SW_CUDA_BLOCK, 0, stream>>>(*device, *old);
         error = cudaGetLastError();
     }
-    if constexpr (!sw_width<BITS>::is_set) {
-        if (error == cudaSuccess && batch->count > 0) {
-            return launch_rest<BITS>(device, batch, stream);
-        }
-    }
-    return error;
+    return error == cudaSuccess && batch->count > 0 ? launch_rest<BITS>(device, batch, stream)
+                                                    : error;
 }
 
 template <int BITS>
@@ -396,10 +414,10 @@ cudaError_t sw_cuda_launch_hints(const struct sw_cuda_device<BITS> *device, cuda
     template cudaError_t sw_cuda_launch_close_up<BITS>(                                       \
         const struct sw_cuda_device<BITS> *, typename sw_width<BITS>::slot *, cudaStream_t);  \
     template cudaError_t sw_cuda_launch_hints<BITS>(const struct sw_cuda_device<BITS> *,      \
-                                                    cudaStream_t);
-SW_FORMATS(INSTANTIATE)
-#define INSTANTIATE_MERGES(BITS, ...)                                        \
-    template cudaError_t sw_cuda_merge_sort_bytes<BITS>(uint32_t, size_t *); \
-    template cudaError_t sw_cuda_launch_merge_in_place<BITS>(                \
+                                                    cudaStream_t);                            \
+    template cudaError_t sw_cuda_launch_merge_in_place<BITS>(                                 \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
-SW_WIDTHS(INSTANTIATE_MERGES)
+SW_FORMATS(INSTANTIATE)
+#define INSTANTIATE_BYTES(BITS, ...) \
+    template cudaError_t sw_cuda_merge_sort_bytes<BITS>(uint32_t, size_t *);
+SW_WIDTHS(INSTANTIATE_BYTES)

@@ -344,8 +344,15 @@ cudaError_t sw_cuda_launch_tombstones(const struct sw_cuda_device<BITS> *device,
 {
     cudaError_t error = cudaSuccess;
     LAUNCH(error, admit_kernel<BITS>, 1, 1, stream, *device, *batch, true);
-    LAUNCH(error, tombstone_kernel<BITS>, blocks_for(batch->count), SW_CUDA_BLOCK, stream, *device);
-    return error;
+    if constexpr (sw_width<BITS>::is_set) {
+        return error == cudaSuccess
+                   ? sw_cuda_launch_holes_rebuilt<BITS>(device, batch->count, stream)
+                   : error;
+    } else {
+        LAUNCH(error, tombstone_kernel<BITS>, blocks_for(batch->count), SW_CUDA_BLOCK, stream,
+               *device);
+        return error;
+    }
 }
 
 template <int BITS>
@@ -404,9 +411,7 @@ cudaError_t sw_cuda_launch_finish(const struct sw_cuda_device<BITS> *device,
     template cudaError_t sw_cuda_launch_reset<BITS>(const struct sw_cuda_device<BITS> *,           \
                                                     cudaStream_t);                                 \
     template cudaError_t sw_cuda_launch_finish<BITS>(                                              \
+        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);    \
+    template cudaError_t sw_cuda_launch_tombstones<BITS>(                                          \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
 SW_FORMATS(INSTANTIATE)
-#define INSTANTIATE_TOMBSTONES(BITS, ...)                 \
-    template cudaError_t sw_cuda_launch_tombstones<BITS>( \
-        const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t);
-SW_WIDTHS(INSTANTIATE_TOMBSTONES)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * holes.cu - ends a batch of removals that leave holes: removes the entries that other kernels
- * listed, and fills bucket 0.
+ * listed, and fills bucket 0. In a key set it also does so before a rebuild, since a slot without a
+ * value has no tombstones.
  */
 #include "table/device/counts.cuh"
 #include "table/device/follow.cuh"
@@ -55,22 +56,31 @@ static __device__ inline bool fill_first_bucket(const typename sw_width<BITS>::v
     return false;
 }
 
-template <int BITS>
+/* REBUILT: a rebuild follows, which closes the holes and reads the stash anew. So the holes are not
+ * counted, and slots of the stash become EMPTY. */
+template <int BITS, bool REBUILT>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     holes_kernel(const __grid_constant__ struct sw_cuda_device<BITS> device)
 {
     sw_cuda_follow();
     struct sw_cuda_control *control = device.control;
     const uint32_t count = control->deletes;
-    if (control->stash_before != 0 || (count == 0 && control->first_bucket == 0)) {
+    if ((!REBUILT && control->stash_before != 0) || (count == 0 && control->first_bucket == 0)) {
         return;
     }
     uint64_t holes = 0;
     for (uint32_t i = blockIdx.x * SW_CUDA_BLOCK + threadIdx.x; i < count;
          i += gridDim.x * SW_CUDA_BLOCK) {
-        holes += leave_hole<BITS>(device, device.scratch.deletes[i].slot);
+        const uint64_t slot = device.scratch.deletes[i].slot;
+        if (REBUILT && slot >= device.table.main.buckets_total * SW_BUCKET_SLOTS) {
+            sw_width<BITS>::clear_slot(device.table.main.slots + slot); /* the stash follows */
+        } else {
+            holes += leave_hole<BITS>(device, slot);
+        }
     }
-    sw_block_add(&device.table.state->holes, holes);
+    if (!REBUILT) {
+        sw_block_add(&device.table.state->holes, holes);
+    }
     if (!sw_last_block(&control->blocks_done, gridDim.x) || threadIdx.x != 0) {
         return;
     }
@@ -81,23 +91,43 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
             holes += fill_first_bucket<BITS>(&device.table.main, s);
         }
     }
-    atomicAdd((unsigned long long *)&device.table.state->holes, (unsigned long long)holes);
+    if (!REBUILT) {
+        atomicAdd((unsigned long long *)&device.table.state->holes, (unsigned long long)holes);
+    }
     control->first_bucket = 0;
     control->deletes = 0;
     control->blocks_done = 0;
+}
+
+template <int BITS, bool REBUILT>
+static cudaError_t launch_holes(const struct sw_cuda_device<BITS> *device, uint32_t count,
+                                cudaStream_t stream)
+{
+    const uint32_t most = device->multiprocessors * HOLES_BLOCKS;
+    const uint32_t wanted = (count + SW_CUDA_BLOCK - 1) / SW_CUDA_BLOCK;
+    return sw_cuda_launch_following(true, holes_kernel<BITS, REBUILT>,
+                                    wanted < most ? wanted : most, SW_CUDA_BLOCK, stream, *device);
 }
 
 template <int BITS>
 cudaError_t sw_cuda_launch_holes(const struct sw_cuda_device<BITS> *device, uint32_t count,
                                  cudaStream_t stream)
 {
-    const uint32_t most = device->multiprocessors * HOLES_BLOCKS;
-    const uint32_t wanted = (count + SW_CUDA_BLOCK - 1) / SW_CUDA_BLOCK;
-    return sw_cuda_launch_following(true, holes_kernel<BITS>, wanted < most ? wanted : most,
-                                    SW_CUDA_BLOCK, stream, *device);
+    return launch_holes<BITS, false>(device, count, stream);
+}
+
+template <int BITS>
+cudaError_t sw_cuda_launch_holes_rebuilt(const struct sw_cuda_device<BITS> *device, uint32_t count,
+                                         cudaStream_t stream)
+{
+    return launch_holes<BITS, true>(device, count, stream);
 }
 
 #define INSTANTIATE(BITS, ...)                                                                     \
     template cudaError_t sw_cuda_launch_holes<BITS>(const struct sw_cuda_device<BITS> *, uint32_t, \
                                                     cudaStream_t);
+#define INSTANTIATE_REBUILT(BITS, ...)                                                           \
+    template cudaError_t sw_cuda_launch_holes_rebuilt<BITS>(const struct sw_cuda_device<BITS> *, \
+                                                            uint32_t, cudaStream_t);
 SW_FORMATS(INSTANTIATE)
+SW_SETS(INSTANTIATE_REBUILT)

@@ -63,6 +63,18 @@ remove_one(const struct sw_cuda_device<BITS> &device, typename sw_width<BITS>::w
     return true;
 }
 
+/* Counts a batch of upserts of one kind. SET_ABSENT, which only sets fold, updates no key. */
+template <int BITS>
+static __device__ inline void count_upserts(struct sw_counters *counters,
+                                            const struct sw_cuda_batch<BITS> &batch,
+                                            uint64_t inserted)
+{
+    sw_count_upserts(counters, batch.count, inserted);
+    if (sw_width<BITS>::is_set && !SW_OPS_HAS(SW_OPS_PUT, batch.op)) {
+        counters->updated = 0;
+    }
+}
+
 /* Computes the counters, and updates the table's numbers of entries for the inserts and removals
  * that follow. Called by one thread of the last block. It sees all counts of the other blocks by
  * sw_last_block (M7). Operations folded in array order have been counted already. */
@@ -106,10 +118,7 @@ static __device__ inline void count_and_enter(const struct sw_cuda_device<BITS> 
         return;
     }
     uint64_t inserted = control->inserts + control->direct_inserts + control->side_inserts;
-    sw_count_upserts(&control->counters, batch.count, inserted);
-    if (sw_width<BITS>::is_set && !SW_OPS_HAS(SW_OPS_PUT, batch.op)) {
-        control->counters.updated = 0;
-    }
+    count_upserts<BITS>(&control->counters, batch, inserted);
     device.table.state->occupied += inserted;
 }
 

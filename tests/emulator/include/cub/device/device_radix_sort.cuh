@@ -37,6 +37,15 @@ struct DeviceRadixSort {
         });
         return cudaSuccess;
     }
+
+    template <typename K, typename N>
+    static cudaError_t SortKeys(void *temporary, size_t &bytes, const K *keys, K *keys_out, N count,
+                                int begin_bit = 0, int end_bit = sizeof(K) * 8,
+                                cudaStream_t stream = 0)
+    {
+        return SortPairs(temporary, bytes, keys, keys_out, keys, keys_out, count, begin_bit,
+                         end_bit, stream);
+    }
 };
 } // namespace cub
 
