@@ -82,8 +82,9 @@ template <typename WORD> void write_on(const std::atomic<bool> *ends, unsigned p
     close_arrays(&b);
 }
 
-/* Replays of a graph of a GET, beside a writer, until `wanted` of them were direct. */
-template <typename WORD> void beside_writes(uint64_t wanted, unsigned pause_us)
+/* Replays of a graph of a GET of `count` keys, beside a writer, until `wanted` of them were direct.
+ */
+template <typename WORD> void beside_writes(size_t count, uint64_t wanted, unsigned pause_us)
 {
     struct sherwood_cuda *cuda = attach_direct();
     struct arrays<WORD> a;
@@ -91,7 +92,7 @@ template <typename WORD> void beside_writes(uint64_t wanted, unsigned pause_us)
     cudaGraph_t graph;
     cudaGraphExec_t executable;
     std::atomic<bool> ends{false};
-    open_arrays(&a, 4096);
+    open_arrays(&a, count);
     good(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a stream");
     fill<WORD><<<16, 256>>>(a.keys, NULL, a.count, 90, 0, 0);
     good(cudaDeviceSynchronize(), "keys");
@@ -114,8 +115,9 @@ template <typename WORD> void beside_writes(uint64_t wanted, unsigned pause_us)
     ends = true;
     writer.join();
     same("replays", sherwood_cuda_check(cuda, true), SHERWOOD_OK);
-    printf("     pauses of %u us: %llu replays, %llu of them by the server, grown %llu times\n",
-           pause_us, (unsigned long long)replays, (unsigned long long)by_server,
+    printf("     %zu keys, pauses of %u us: %llu replays, %llu of them by the server, grown %llu "
+           "times\n",
+           count, pause_us, (unsigned long long)replays, (unsigned long long)by_server,
            (unsigned long long)figure("growths"));
     same("torn reads", (long long)*a.wrong, 0);
     expect(replays - by_server >= wanted, "direct reads", (long long)(replays - by_server),

@@ -358,8 +358,10 @@ template <typename WORD> void direct_cases(const char *program, const char *bits
     const uint64_t calls = sherwood_cuda_direct_calls(cuda, &by_server);
     printf("     %llu direct calls, the server answered %llu\n", (unsigned long long)calls,
            (unsigned long long)by_server);
-    beside_writes<WORD>(1000000, 10000);
-    beside_writes<WORD>(sizeof(WORD) == 8 ? 2000 : 0, 0);
+    for (const size_t count : {(size_t)1024, (size_t)4096}) { /* of one block, and of several */
+        beside_writes<WORD>(count, 500000, 10000);
+        beside_writes<WORD>(count, sizeof(WORD) == 8 ? 2000 : 0, 0);
+    }
     if (sizeof(WORD) == 8) {
         server_dies(cuda);
         sherwood_cuda_close(cuda);
