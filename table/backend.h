@@ -65,11 +65,14 @@ struct sw_backend_facts {
 #define SW_READS_MAX 64        /* batches of reads in flight on a queue; at most one is a scan */
 #define SW_COMBINED_LAUNCHES 2 /* launches in flight */
 #define SW_COMBINED_BATCHES_MAX 1024 /* batches of a launch */
+#define SW_COMBINED_BATCHES_FEW 16   /* those that a launch always has room for */
 struct sw_combined_launch {
     uint32_t number; /* 0 .. SW_COMBINED_LAUNCHES - 1, unique among the launches in flight */
     uint32_t count;  /* at least 1 */
     bool alone;      /* write_combiner.c submitted the only part by backend->submit */
-    struct sw_batch *parts[SW_COMBINED_BATCHES_MAX];
+    uint32_t room;   /* of `parts`; at most SW_COMBINED_BATCHES_MAX */
+    struct sw_batch **parts; /* `few`, or allocated when more batches waited */
+    struct sw_batch *few[SW_COMBINED_BATCHES_FEW];
     struct sw_batch whole; /* used by the backend from submit_combined to completion */
 };
 

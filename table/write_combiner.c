@@ -32,6 +32,8 @@ int sw_combiner_open(struct sw_combiner *combiner, const struct sw_backend *back
     }
     for (uint32_t i = 0; i < SW_COMBINED_LAUNCHES; i++) {
         combiner->combined[i].number = i;
+        combiner->combined[i].room = SW_COMBINED_BATCHES_FEW;
+        combiner->combined[i].parts = combiner->combined[i].few;
     }
     const int status = backend->queue_open(table, &combiner->queue);
     if (status != SW_OK) {
@@ -47,6 +49,11 @@ void sw_combiner_close(struct sw_combiner *combiner)
 {
     assert(combiner->waiting == NULL && combiner->sweeps == NULL && combiner->flying == 0);
     combiner->backend->queue_close(combiner->queue);
+    for (uint32_t i = 0; i < SW_COMBINED_LAUNCHES; i++) {
+        if (combiner->combined[i].parts != combiner->combined[i].few) {
+            free(combiner->combined[i].parts);
+        }
+    }
     pthread_mutex_destroy(&combiner->lock);
     free(combiner->combined);
 }
@@ -155,7 +162,7 @@ static bool takes(const struct sw_combiner *combiner, struct gathering *launch,
     if (combined->count == 0) {
         return batch->kind != SW_BATCH_IMAGE || (batch == launch->own && combiner->flying == 0);
     }
-    return combined->count < SW_COMBINED_BATCHES_MAX && shares(combiner, combined->parts[0]) &&
+    return combined->count < combined->room && shares(combiner, combined->parts[0]) &&
            shares(combiner, batch) && batch->wide_operands == combined->parts[0]->wide_operands &&
            (launch->operations < APART_MIN ||
             operation_of(batch) == operation_of(combined->parts[0])) &&
@@ -170,15 +177,37 @@ static void add_to_launch(struct gathering *launch, struct sw_batch *batch)
     launch->is_plain = fits_plain(launch, batch);
 }
 
+/* Makes room for the batches that wait. Without memory the launch takes fewer, and the next launch
+ * takes the others. */
+static void make_room(struct sw_combined_launch *combined, uint64_t batches)
+{
+    uint32_t room = combined->room;
+    while (room < batches && room < SW_COMBINED_BATCHES_MAX) {
+        room *= 2;
+    }
+    struct sw_batch **parts =
+        room > combined->room ? malloc(room * sizeof(struct sw_batch *)) : NULL;
+    if (parts == NULL) {
+        return;
+    }
+    if (combined->parts != combined->few) {
+        free(combined->parts);
+    }
+    combined->parts = parts;
+    combined->room = room;
+}
+
 /* Takes waiting batches, the oldest first. Returns false if none may be launched. */
 static bool gather_launch(struct sw_combiner *combiner, struct sw_combined_launch *combined,
                           const struct sw_batch *own)
 {
     struct gathering gathering = {.combined = combined, .own = own, .is_plain = true};
     combined->count = 0;
-    if (__atomic_load_n(&combiner->gathered, __ATOMIC_ACQUIRE) == 0) {
+    const uint64_t gathered = __atomic_load_n(&combiner->gathered, __ATOMIC_ACQUIRE);
+    if (gathered == 0) {
         return false;
     }
+    make_room(combined, gathered);
     pthread_mutex_lock(&combiner->lock);
     while (combiner->waiting != NULL && takes(combiner, &gathering, combiner->waiting)) {
         struct sw_batch *batch = combiner->waiting;

@@ -94,6 +94,24 @@ Test(combiner_launches, what_gathered_is_one_launch)
     finish(g, 1);
 }
 
+Test(combiner_launches, a_launch_grows_for_many_batches)
+{
+    struct gathered *g = gather();
+    struct sw_batch many[SLOW_COMBINED_OPS];
+    for (int i = 0; i < SLOW_COMBINED_OPS; i++) {
+        many[i] = sets(g, 1);
+        cr_assert_eq(sw_combiner_submit(&g->own, &many[i]), SW_OK);
+    }
+    cr_assert_gt(SLOW_COMBINED_OPS, SW_COMBINED_BATCHES_FEW);
+    submit_all(g);
+    g->fake.stalled = false;
+    for (int i = 0; i < SLOW_COMBINED_OPS; i++) {
+        while (sw_combiner_poll(&g->own, &many[i]) == SW_PENDING) {
+        }
+    }
+    finish(g, 2);
+}
+
 Test(combiner_launches, no_more_operations_than_fit)
 {
     struct gathered *g = gather();

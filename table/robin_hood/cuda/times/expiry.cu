@@ -164,6 +164,7 @@ static cudaError_t remove_entries(struct sw_cuda_queue *queue, uint32_t count)
                                         : (const void *)expiry->pinned->keys;
     expiry->launch.number = 0;
     expiry->launch.count = 1;
+    expiry->launch.parts = expiry->launch.few;
     expiry->launch.parts[0] = &batch;
     cudaError_t error =
         SW_BY_BITS(table->slot_bits, sw_cuda_enqueue_combined, queue, &expiry->inner,
