@@ -188,8 +188,9 @@ bool sw_cuda_channel_add_block(struct sw_cuda_channel *channel, uint32_t place)
     struct sw_cuda_channel_owner *owner = channel->owner;
     cudaError_t error = sw_cuda_use_device(owner->device);
     if (error == cudaSuccess) {
-        error = sw_cuda_records_get(&owner->launcher->records, channel->record_bytes,
-                                    &channel->blocks[place / SW_CUDA_BLOCK_RECORDS]);
+        error = sw_cuda_records_get(&owner->launcher->records,
+                                    SW_CUDA_BLOCK_RECORDS * channel->record_bytes,
+                                    &channel->blocks[(place - 1) / SW_CUDA_BLOCK_RECORDS]);
     }
     if (error == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError(); /* clears it, so that the next launch does not report it */
@@ -211,7 +212,7 @@ cudaError_t sw_cuda_channel_open(struct sw_cuda_channel *channel,
         error = cudaEventCreateWithFlags(&channel->reads_done, cudaEventDisableTiming);
     }
     if (error == cudaSuccess) {
-        error = sw_cuda_records_get(&owner->launcher->records, record_bytes, &channel->blocks[0]);
+        error = sw_cuda_records_get(&owner->launcher->records, record_bytes, &channel->first);
     }
     if (error != cudaSuccess) {
         return error;
@@ -242,6 +243,9 @@ void sw_cuda_channel_close(struct sw_cuda_channel *channel)
     }
     if (channel->reads_done != NULL) {
         (void)cudaEventDestroy(channel->reads_done);
+    }
+    if (channel->first != NULL) {
+        sw_cuda_records_return(&owner->launcher->records, channel->first);
     }
     for (const char *block : channel->blocks) {
         if (block != NULL) {

@@ -81,8 +81,9 @@ struct sw_cuda_channel {
     struct sw_cuda_lane *lane;
     uint64_t writes_before; /* the owner's `writes` when the turn began */
 
-    /* Records, in mapped host memory. A batch takes the first free place, so a channel with few
-     * batches in flight has one block. */
+    /* Records, in mapped host memory. A batch takes the first free place, so a channel with one
+     * batch in flight has one record. Block b has the places after b * SW_CUDA_BLOCK_RECORDS. */
+    char *first;                                                 /* record of place 0 */
     char *blocks[SW_CUDA_IN_FLIGHT_MAX / SW_CUDA_BLOCK_RECORDS]; /* NULL: none yet */
     size_t record_bytes;
     uint64_t busy;   /* bit p: place p has the record of a batch in flight */
@@ -135,11 +136,13 @@ void sw_cuda_channel_close(struct sw_cuda_channel *channel);
 static inline void *sw_cuda_channel_record(const struct sw_cuda_channel *channel, uint64_t ticket)
 {
     const uint64_t place = ticket % SW_CUDA_IN_FLIGHT_MAX;
-    return channel->blocks[place / SW_CUDA_BLOCK_RECORDS] +
-           place % SW_CUDA_BLOCK_RECORDS * channel->record_bytes;
+    return place == 0 ? channel->first
+                      : channel->blocks[(place - 1) / SW_CUDA_BLOCK_RECORDS] +
+                            (place - 1) % SW_CUDA_BLOCK_RECORDS * channel->record_bytes;
 }
 
-/* Allocates the block of this place. Returns false if there is no memory, or the table is lost. */
+/* Allocates the block of this place, which is not 0. Returns false if there is no memory, or the
+ * table is lost. */
 bool sw_cuda_channel_add_block(struct sw_cuda_channel *channel, uint32_t place);
 
 /* Returns the ticket of the next batch; 0 if no record is free for it, or there is no memory for
@@ -151,7 +154,7 @@ static inline uint64_t sw_cuda_channel_ticket(struct sw_cuda_channel *channel)
         return 0;
     }
     const uint32_t place = (uint32_t)__builtin_ctzll(~channel->busy);
-    if (channel->blocks[place / SW_CUDA_BLOCK_RECORDS] == NULL &&
+    if (place != 0 && channel->blocks[(place - 1) / SW_CUDA_BLOCK_RECORDS] == NULL &&
         !sw_cuda_channel_add_block(channel, place)) {
         return 0;
     }

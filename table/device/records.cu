@@ -10,8 +10,8 @@
 #include "table/device/pool.cuh"
 #include "table/host/parts.h"
 
-#define CHUNK_BLOCKS 16
-#define ALL_BLOCKS ((1U << CHUNK_BLOCKS) - 1)
+#define CHUNK_BLOCKS 32
+#define ALL_BLOCKS UINT32_MAX
 
 /* An allocation, for blocks of one size. */
 struct sw_cuda_record_chunk {
@@ -65,9 +65,8 @@ static struct sw_cuda_record_chunk *find(const struct sw_cuda_records *pool, siz
     return chunk;
 }
 
-cudaError_t sw_cuda_records_get(struct sw_cuda_records *pool, size_t record_bytes, char **block)
+cudaError_t sw_cuda_records_get(struct sw_cuda_records *pool, size_t bytes, char **block)
 {
-    const size_t bytes = SW_CUDA_BLOCK_RECORDS * record_bytes;
     pthread_mutex_lock(&pool->mutex);
     const cudaError_t error = find(pool, bytes) == NULL ? add_chunk(pool, bytes) : cudaSuccess;
     if (error == cudaSuccess) {

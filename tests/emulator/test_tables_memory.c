@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_tables_memory.c - the device memory, the pinned memory and the streams of many small tables
- * that share a device.
+ * test_tables_memory.c - the device memory, the pinned memory, the heap and the streams of many
+ * small tables that share a device.
  *
  *   test_tables_memory TABLES
  */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,6 +17,8 @@
 
 /* A thousand tables have at most 128 MiB more than one. */
 #define BAR_BYTES ((128ULL << 20) / 1000)
+/* Most bytes of the heap for a table with these queues. */
+#define HEAP_BYTES (40U << 10)
 #define LOOPS 4U
 /* Each loop has a queue for frames, one for RESP and one for commands that read and write. */
 #define QUEUES (3 * LOOPS)
@@ -70,7 +73,7 @@ int main(int argc, char **argv)
     const uint32_t count = argc > 1 ? (uint32_t)atoi(argv[1]) : 1000;
     struct tested *tables = calloc(count, sizeof(*tables));
     struct sw_device *device;
-    size_t bytes = 0, streams = 0;
+    size_t bytes = 0, heap = 0, streams = 0;
     expect(tables != NULL && count > FIRST, "tables");
     expect(sw_device_create(1, &device) == SW_OK, "a device");
     struct io_memory io = {0};
@@ -86,11 +89,15 @@ int main(int argc, char **argv)
         }
         use_table(&tables[t], keys);
         bytes = t + 1 == FIRST ? emu_allocated() : bytes;
+        heap = t + 1 == FIRST ? mallinfo2().uordblks : heap;
         streams = t == 1 ? emu_streams() : streams;
     }
     const size_t each = (emu_allocated() - bytes) / (count - FIRST);
-    printf("%u tables: %zu bytes each, %zu streams\n", count, each, emu_streams());
-    expect(each <= BAR_BYTES, "a table has at most a thousandth of 128 MiB");
+    const size_t heap_each = (mallinfo2().uordblks - heap) / (count - FIRST);
+    printf("%u tables: %zu bytes each, %zu of the heap, %zu streams\n", count, each, heap_each,
+           emu_streams());
+    expect(each + heap_each <= BAR_BYTES, "a table has at most a thousandth of 128 MiB");
+    expect(heap_each <= HEAP_BYTES, "a table that was hardly used has little of the heap");
     expect(emu_streams() == streams, "many tables have the streams of two");
     io_free(&io);
     for (uint32_t t = 0; t < count; t++) {
