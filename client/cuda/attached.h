@@ -72,6 +72,7 @@ struct sw_cuda_ordered {
     bool captured;
     bool is_direct; /* kernels write its words (direct_call.h) */
     bool dropped;   /* its graph is gone, and a replay is in flight */
+    bool is_second; /* the server refused the request, and the table's handle was renewed */
     /* memory that a captured call copies arrays through; stays with the entry; 0: none */
     uintptr_t memory;
     uint64_t memory_bytes;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "client/cuda/attached.h"
+#include "client/sherwood-tables.h"
 
 void sw_cuda_ordered_finish(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered, int status,
                             const char *text)
@@ -24,8 +25,31 @@ void sw_cuda_ordered_finish(struct sherwood_cuda *cuda, struct sw_cuda_ordered *
     ordered->state = ordered->captured && !ordered->dropped ? SW_ORDERED_WAITS : SW_ORDERED_FREE;
     cuda->under_way -= !ordered->captured;
     cuda->captured -= ordered->dropped;
+    ordered->is_second = false;
     pthread_cond_broadcast(&cuda->changed);
     pthread_mutex_unlock(&cuda->lock);
+}
+
+/* Lets the thread submit a request again that the server refused because another table lies in its
+ * place. First it renews the handle of the table, once for each request, as calls that wait do.
+ * Returns whether it did. *status: of the request; receives why it cannot renew the handle. */
+static bool repeat(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered, int *status)
+{
+    if (*status != SHERWOOD_E_TABLE || ordered->is_second) {
+        return false;
+    }
+    const int renewed = sherwood_table_renew(sw_cuda_client_of(cuda, &ordered->part.call));
+    if (renewed != SHERWOOD_OK) {
+        *status = renewed;
+        return false;
+    }
+    pthread_mutex_lock(&cuda->lock);
+    ordered->is_second = !ordered->dropped;
+    if (ordered->is_second) {
+        ordered->state = SW_ORDERED_WAITS; /* its stream has reached it: the next poll submits it */
+    }
+    pthread_mutex_unlock(&cuda->lock);
+    return ordered->is_second;
 }
 
 bool sw_cuda_ordered_receive(struct sherwood_cuda *cuda)
@@ -38,9 +62,11 @@ bool sw_cuda_ordered_receive(struct sherwood_cuda *cuda)
             break;
         }
         struct sw_cuda_ordered *ordered = request->user;
-        sw_cuda_add_counts(&ordered->part);
-        sw_cuda_ordered_finish(cuda, ordered, status, sherwood_error(cuda->client));
         any = true;
+        if (!repeat(cuda, ordered, &status)) {
+            sw_cuda_add_counts(&ordered->part);
+            sw_cuda_ordered_finish(cuda, ordered, status, sherwood_error(cuda->client));
+        }
     }
     return any;
 }

@@ -21,7 +21,7 @@ static uint32_t find_table(const struct sherwood_cuda *cuda, const struct sherwo
 }
 
 /* Keeps a table that was opened. If it was opened before, closes it and renews the handle of
- * before: calls in stream order do not. Returns a status. */
+ * before. Returns a status. */
 static int keep_table(struct sherwood_cuda *cuda, struct sherwood *opened, uint32_t *table)
 {
     const uint32_t at = cuda->table_count;

@@ -253,6 +253,25 @@ def captured():
                 equal(driver.cuStreamSynchronize(stream), 0)
             equal((library.sherwood_cuda_check(own.pointer, True), library.sherwood_cuda_check(own.pointer, True)), (E_FULL, 0))
             equal(driver.cuGraphDestroy(graph), 0)
+        arrays, number, graph = [Memory(driver, "shared") for _ in range(4)], ctypes.c_uint32(), ctypes.c_void_p()
+        arrays[0].words[:count], arrays[1].words[:count] = np.arange(count), 7
+        equal(server.ask("TABLE", "CREATE", "seven", "NUMBER", "7"), "OK")
+        equal(library.sherwood_cuda_table(own.pointer, b"seven", ctypes.byref(number), None), 0)
+        with capture(driver, stream, graph):
+            for operation in (SUM, GET):
+                call = call_of(operation, arrays, count, 0, 2, stream)
+                call.table = number.value
+                equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), 0, library.sherwood_cuda_error())
+        for replay in range(6):  # the table is another one each time
+            for _ in range(3):
+                equal(driver.fake_launch(graph, stream), 0)
+            equal(driver.cuStreamSynchronize(stream), 0)
+            wanted = 0 if replay < 5 else -17
+            equal(library.sherwood_cuda_check(own.pointer, True), wanted, library.sherwood_cuda_error())
+            equal(arrays[2].words[:count].tolist(), [21] * count, f"replay {replay}")
+            for words in (("DROP", "seven"), ("CREATE", "seven", "NUMBER", "7"))[:2 if replay < 4 else 5 - replay]:
+                equal(server.ask("TABLE", *words), "OK")
+        equal(driver.cuGraphDestroy(graph), 0)
         driver.fake_asynchronous(0)
         own.close()
 
