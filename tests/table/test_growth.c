@@ -387,6 +387,8 @@ Test(growth, of_a_table_whose_ids_are_all_in_use)
     enum { IDS = 100 };
     struct sw_table_config config = growing(128, 4, 1 << 13);
     config.value_bytes = 0; /* also where the suite tests rows */
+    config.rows_in = SW_ROWS_IN_GPU;
+    config.rows_gpu_bytes = 0;
     config.rows_max = IDS;
     memset(&config.tuning, 0, sizeof(config.tuning)); /* it may be one for CUDA */
     struct sw_table *table = must_create(&config);
