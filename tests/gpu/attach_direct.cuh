@@ -137,6 +137,9 @@ void server_dies(struct sherwood_cuda *cuda)
     uint64_t by_server;
     open_arrays(&a, 1000);
     fill<uint64_t><<<16, 256>>>(a.keys, NULL, a.count, 90, 0, 0);
+    /* The server registers the arrays. Without it a call on new arrays fails when it is made. */
+    same("GET", sherwood_cuda_get(cuda, a.keys, a.count, a.answers, a.found, NULL), 0);
+    good(cudaDeviceSynchronize(), "a stream");
     kill(daemon_process, SIGKILL);
     waitpid(daemon_process, NULL, 0);
     daemon_process = 0;
