@@ -23,7 +23,7 @@ failed=0
 HUGE_SLOTS=5368709120
 # The tuning that runs every kernel of the table: it forces bulk merges and hints, and cases that
 # cannot be merged fall back to the other kernels.
-ALL_KERNELS="bulk always, hints always, block 0"
+ALL_KERNELS="bulk always, hints always, holes never, block 0"
 
 mkdir -p "$out" || exit 1
 {
