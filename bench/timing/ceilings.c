@@ -56,7 +56,7 @@ bool sw_timing_measure_ceilings(const struct sw_timing_options *options,
                                   options->seed)) {
             return false;
         }
-        for (int access = 0; access <= SW_STUDY_GATHER_128 && done; access++) {
+        for (int access = 0; access < SW_STUDY_ACCESSES && done; access++) {
             done = measure_ceiling(report, &memory, (enum sw_study_access)access, slot_bits,
                                    options->reps);
         }

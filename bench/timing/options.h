@@ -15,7 +15,7 @@
 
 /* Operations that the command line selects: enum name, name on the command line, description. */
 #define SW_TIMING_OPERATION_MAP(X)                                                     \
-    X(MEMORY, "ceilings", "rates of copies and random gathers")                        \
+    X(MEMORY, "ceilings", "rates of copies, random gathers and compare-and-swaps")     \
     X(INSERT, "insert", "all keys into an empty table, in one call")                   \
     X(GET, "get", "a query for each inserted key, at each share of misses")            \
     X(GET_BATCH, "get_batch", "get of batches of different sizes")                     \

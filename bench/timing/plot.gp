@@ -4,7 +4,8 @@
 # Run it in the folder that holds summary.csv; it needs gnuplot and awk:
 #   gnuplot .../plot.gp      writes table_64.svg and table_128.svg, one for each width of slots; if the run
 #                            measured them, also writes_64.svg and writes_128.svg, writes of several sizes,
-#                            and sets_64.svg and sets_128.svg, key sets beside pairs
+#                            blocks_64.svg and blocks_128.svg, block sizes, and sets_64.svg and
+#                            sets_128.svg, key sets beside pairs
 set datafile separator ","
 set terminal svg size 1400,1250 font "sans-serif,13"
 grey = "#808080"
@@ -52,6 +53,7 @@ do for [bits in "64 128"] {
 # Writes over the keys of a call, at three loads.
 at(load) = "&& $5 == " . load
 writes(bits) = 0 + system("awk -F, '$3 == \"upsert_at_F\" && $4 == " . bits . " && $7 == \"gops\" && !seen[$6]++' summary.csv | wc -l")
+ceiling(bits) = real(system("awk -F, '$2 == \"memory\" && $3 == \"load_cas\" && $4 == " . bits . " && $7 == \"gops\" { rate = $8 } END { print rate + 0 }' summary.csv"))
 do for [bits in "64 128"] {
     if (writes(bits) > 2) {
         names = libraries(bits)
@@ -62,8 +64,32 @@ do for [bits in "64 128"] {
         do for [name in "upsert_at_F insert_batch delete"] {
             do for [load in "0.5 0.85 0.95"] {
                 set title name . ", F " . load
-                plot for [i = 1:words(names)] "< awk -F, '" . rates(bits, name . ":") . at(load) . " && $2 == \"" . word(names, i) . "\"' summary.csv" using 6:8 with linespoints linewidth (i == 1 ? 3 : 1.5) pointtype 7 pointsize 0.5 linecolor rgb color(i) title word(names, i) noenhanced
+                plot for [i = 1:words(names)] "< awk -F, '" . rates(bits, name . ":") . at(load) . " && $2 == \"" . word(names, i) . "\"' summary.csv" using 6:8 with linespoints linewidth (i == 1 ? 3 : 1.5) pointtype 7 pointsize 0.5 linecolor rgb color(i) title word(names, i) noenhanced, \
+                     (ceiling(bits) > 0 ? ceiling(bits) : NaN) with lines dashtype 2 linecolor rgb grey title (ceiling(bits) > 0 ? "load_cas" : "") noenhanced
             }
+        }
+        unset multiplot
+        unset output
+    }
+}
+
+# Rates over the threads of a block.
+of_blocks(bits, name) = "$3 == \"" . name . "\" && $4 == " . bits . " && $7 ~ /^gops_block/ && $8 != \"\""
+blocks(bits) = system("awk -F, '$4 == " . bits . " && $7 ~ /^gops_block/ && $8 != \"\" && !seen[$3 \",\" $5]++ { print $3 \",\" $5 }' summary.csv")
+blockers(bits) = system("awk -F, '$4 == " . bits . " && $7 ~ /^gops_block/ && !seen[$2]++ { print $2 }' summary.csv")
+do for [bits in "64 128"] {
+    panels = blocks(bits)
+    names = blockers(bits)
+    if (words(panels) > 0) {
+        set output sprintf("blocks_%s.svg", bits)
+        set multiplot layout (words(panels) + 2) / 3, 3 title sprintf("Threads of a block, %s-bit slots: G operations / s", bits) textcolor rgb grey
+        set logscale x 2; set format x "%g"
+        set xlabel "threads of a block" textcolor rgb grey
+        do for [panel in panels] {
+            name = panel[1:strstrt(panel, ",") - 1]
+            load = panel[strstrt(panel, ",") + 1:*]
+            set title name . ", F " . load
+            plot for [i = 1:words(names)] "< awk -F, '" . of_blocks(bits, name) . at(load) . " && $2 == \"" . word(names, i) . "\" { b = $7; sub(/gops_block/, \"\", b); print b \",\" $8 }' summary.csv" using 1:2 with linespoints linewidth (i == 1 ? 3 : 1.5) pointtype 7 pointsize 0.5 linecolor rgb color(i) title word(names, i) noenhanced
         }
         unset multiplot
         unset output
