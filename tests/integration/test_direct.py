@@ -4,6 +4,7 @@
 
 import ctypes
 import os
+import signal
 import sys
 import threading
 import time
@@ -316,7 +317,7 @@ def swapped():
 
 @case
 def python():
-    """Client.attach(direct=True): get_many and contains_many are direct, with and without a stream; a server without the option refuses"""
+    """Client.attach(direct=True): get_many and contains_many are direct, with and without a stream; a server without the option refuses; with open()"""
     loaded()
     os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
     torch = sys.modules["torch"] = fake_torch.module(ctypes.CDLL(str(DRIVER)))
@@ -333,6 +334,13 @@ def python():
             equal(device.direct_calls[0], 4)
         with daemon(*SMALL, "--key-bits", "64", program=EMULATED) as server, sherwood.connect(server.unix) as client:
             raises(sherwood.Refused, "start the server with --direct-readers-max", lambda: client.attach(direct=True))
+        options = {name[2:].replace("-", "_"): value for name, value in zip(SMALL[::2], SMALL[1::2])}
+        with sherwood.open(program=EMULATED, direct_readers_max=1, **options) as client, client.attach(direct=True) as device:
+            device.set_many(given, given)
+            equal((list(device.get_many(given, default=0)), device.direct_calls), (list(range(80)), (1, 0)), "a server of its own")
+            os.kill(client.pid, signal.SIGKILL)
+            raises(sherwood.Lost, "", device.set_many, given, given)
+            raises(sherwood.Lost, "", device.set_many, given, given)
     finally:
         del sys.modules["torch"], os.environ["SHERWOOD_CUDA_LIBRARY"]
 

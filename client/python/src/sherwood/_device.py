@@ -51,6 +51,8 @@ class Device(Details):
     results are complete. With a stream (torch's, cupy's, or its number) it returns at once and takes place in the
     order of that stream. `check` then raises its errors. If `switches` is true, such a call takes about 0.3 ms more,
     and the first one warns.
+
+    After Lost and Timeout all calls fail: attach again. Only clients connect again by themselves.
     """
 
     def __init__(self, options: Options, server: Server, layout: Layout, name: Any, direct: bool = False) -> None:
