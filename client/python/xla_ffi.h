@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * xla_ffi.h - the part of XLA's foreign function interface that jax_ffi.c uses. A handler has to
- * lay out its arguments as xla/ffi/api/c_api.h of jaxlib does, here as in versions 0.1 to 0.3.
+ * lay out its arguments as xla/ffi/api/c_api.h of jaxlib does, here as in versions 0.1 to 0.4.
  * Each struct begins with its size, which jax_ffi.c compares, because XLA only appends fields.
  * tests/integration/test_jax.py compares this file with the header of the jaxlib that is installed.
  */

@@ -350,10 +350,12 @@ def declared():
             lines.append(f'_Static_assert(offsetof(struct {ours}, {mine}) == offsetof(XLA_FFI_{theirs}, {other or mine}), "{ours}.{mine}");')
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "same.c"
-        path.write_text("\n".join(('#include "xla_ffi.h"', '#include "c_api_typedefs.h"', *lines)) + "\n", encoding="ascii")
         # In C the header lacks typedefs, which C++ does not need.
         text = (include / "xla/ffi/api/c_api.h").read_text(encoding="utf-8")
         text = "".join(f"typedef struct {name} {name};\n" for name in sorted(set(re.findall(r"^struct (XLA_FFI_\w+) \{", text, re.M)))) + text
+        if "XLA_FFI_InternalExtension" in text:  # its name since version 0.4
+            lines.insert(0, "typedef XLA_FFI_InternalExtension XLA_FFI_Extension_Base;")
+        path.write_text("\n".join(('#include "xla_ffi.h"', '#include "c_api_typedefs.h"', *lines)) + "\n", encoding="ascii")
         (path.parent / "c_api_typedefs.h").write_text(text, encoding="utf-8")
         run("cc", "-std=gnu17", "-fsyntax-only", f"-I{HEADER.parent}", f"-I{folder}", path)
 
