@@ -38,11 +38,12 @@ static bool fills(const struct filling *filling)
 static int check_filling(const struct swpy_table *table, struct filling *filling)
 {
     const int64_t half = table->value_bytes < 8 ? INT64_C(1) << (8 * table->value_bytes - 1) : 0;
+    const int64_t end = table->is_signed ? half : 2 * half;
     const int64_t number = filling->integer;
     if (!table->is_integer) {
         return SWPY_NONE;
     }
-    if (filling->is_float || (half != 0 && (number < -half || number >= 2 * half))) {
+    if (filling->is_float || (half != 0 && (number < -half || number >= end))) {
         return swpy_fail(
             SWPY_ARGUMENTS,
             "default: the number is no value of the table: give an integer of %d bytes",

@@ -22,9 +22,9 @@ struct swpy_table {
     int in_order; /* 1: calls take place in the order of the current stream, and do not wait */
     int32_t device_type, device_index;
     int32_t key_types[2];
-    int32_t value_types[2]; /* results have the first */
-    int32_t value_bytes;    /* of one number */
-    int is_integer;         /* values are integers */
+    int32_t value_types[2];    /* results have the first */
+    int32_t value_bytes;       /* of one number */
+    int is_integer, is_signed; /* values are integers, and of a signed dtype */
     int64_t row; /* the numbers of a value; negative: values have no dimension of their own */
     int add;     /* the operation of add_; 0: the server does not add such values */
     uintptr_t

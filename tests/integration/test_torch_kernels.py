@@ -89,12 +89,12 @@ def _emulate(torch, arrays, new):
 
 
 @contextlib.contextmanager
-def table(*flags, wait=True):
+def table(*flags, wait=True, value_dtype=None):
     """Yields a Table on an empty server, and its Device."""
     torch, _ = setup()
     program = DAEMON if torch.cuda.is_available() else EMULATED
-    with daemon(*attached.SMALL, "--key-bits", "64", *flags, program=program) as server, sherwood.connect(server.unix) as client, \
-            client.attach() as device:
+    with daemon(*attached.SMALL, "--key-bits", "64", *flags, program=program) as server, \
+            sherwood.connect(server.unix, value_dtype=value_dtype) as client, client.attach() as device:
         yield sherwood.torch.Table(device, wait=wait), device
 
 
@@ -161,6 +161,15 @@ def shapes_of_values():
             check(torch.equal(got[:4], signed[5:]) and (got[4:] == filled).all(), f"{got}, wanted {signed}")
             one.add_(keys, values)
             check(torch.equal(one.lookup(keys)[0], signed + signed), "sums")
+    for dtype, highest in (("int8", 127), ("int16", 2**15 - 1), ("int32", 2**31 - 1), ("uint8", 255), ("uint16", 2**16 - 1)):
+        with table("--value-bytes", "8", value_dtype=dtype) as (one, device):
+            keys = put(torch.arange(9))
+            lookups = one.lookup, lambda keys, default, device=device: (device.get_many(keys, default=default), None)
+            for lookup in lookups:
+                for default in (highest, -1):
+                    filled = torch.tensor(default).to(one.value_dtype).item()
+                    check((lookup(keys, default)[0] == filled).all(), f"{dtype}, default {default}")
+                raises(ValueError, f"default: {highest + 1} is not within", lookup, keys, highest + 1)
 
 
 @case

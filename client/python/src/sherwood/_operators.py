@@ -108,7 +108,8 @@ class Tables:
                 "error": self._function("sherwood_cuda_error"), "table": self._table, "in_order": in_order,
                 "device_type": _kernels.device_type, "device_index": self._ordinal if _kernels.is_cuda else -1,
                 "key_types": _kernels.types(layout.key_dtype), "value_types": _kernels.types(dtype), "value_bytes": dtype.itemsize,
-                "is_integer": dtype.kind in "iu", "row": layout.value_shape[0] if layout.value_shape else -1,
+                "is_integer": dtype.kind in "iu", "is_signed": dtype.kind == "i",
+                "row": layout.value_shape[0] if layout.value_shape else -1,
                 "add": lib.SHERWOOD_SUM if layout.is_integer else getattr(lib, f"SHERWOOD_ADD_{layout.adds.upper()}", 0),
                 "bit_values": self._bit_values.data_ptr()})
             self._known.add(number, given)
