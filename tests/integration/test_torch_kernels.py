@@ -212,6 +212,7 @@ def refusals():
             raises(RuntimeError, kernels_text, getattr(ops, name), one.number, one.state, *arguments)
             raises(error, text, getattr(one, name), *arguments)
         raises(RuntimeError, "found: the tensor has another dtype", ops.lookup_into, one.number, one.state, keys, values, keys)
+        raises(RuntimeError, "Expected a value of type 'Tensor'", one.set_, [1], values)  # no kernel runs, so the failure above is not its own
         raises(ValueError, "out: an array of shape (8,)", device.get_many, keys, out=values[:8])
         for default, error, text in ((.5, TypeError, "0.5 is not an integer"), (float("nan"), TypeError, "nan is not an integer"),
                                      (2**64, ValueError, f"{2**64} is not within"), (-2**63 - 1, ValueError, f"{-2**63 - 1} is not within")):
@@ -233,6 +234,7 @@ def refusals():
             raises(sherwood.Refused, "are not in device memory", one.lookup, elsewhere)
             raises(sherwood.Refused, "are not in device memory", device.get_many, elsewhere)
             raises(RuntimeError, "are not in device memory", ops.lookup, one.number, one.state, elsewhere)
+            raises(RuntimeError, "Expected a value of type 'Tensor'", one.lookup, [1])
             in_child(lambda: raises(RuntimeError, "no longer exists in this process", ops.lookup, one.number, one.state, keys))
             in_child(lambda: raises(sherwood.Lost, "belongs to the process", one.lookup, keys))
         equal(one.lookup(keys)[1].all().item(), True)

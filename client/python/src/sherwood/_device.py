@@ -276,7 +276,8 @@ class Device(Details):
                 found = kind.empty(keys.shape, _BOOL, keys, None)
             kernels.ops.lookup_into(number, keys, keys, out, found, default)
         except RuntimeError as error:
-            _operators.failed(error)
+            if not _operators.refused(error):
+                raise
             return None
         return out if found is None else (out, found)
 

@@ -157,15 +157,16 @@ def _find(library: Any, name: str) -> int:
     return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
-def failed(error: RuntimeError) -> None:
-    """Raises the error of the server, or of torch, behind the error of an operator. Returns if a kernel has refused the arguments:
-    then Python knows better."""
+def refused(error: RuntimeError) -> bool:
+    """Returns whether a kernel has refused the arguments: then Python knows better. Raises the error of the server behind the error of
+    an operator. If torch failed before it ran the kernel, the last failure is that of an earlier call."""
     text = ffi.new("char[]", _TEXT_BYTES)
     code = lib.swpy_torch_failure(text, _TEXT_BYTES)
-    if code < 0:
-        raise error_of(code, ffi.string(text).decode("utf-8", "replace")) from None
-    if code != lib.SWPY_ARGUMENTS:
-        raise error
+    sentence = ffi.string(text).decode("utf-8", "replace")
+    is_its = sentence in str(error)
+    if is_its and code < 0:
+        raise error_of(code, sentence) from None
+    return is_its and bool(code == lib.SWPY_ARGUMENTS)
 
 
 def bit_values(torch: Any, device: Any) -> Any:

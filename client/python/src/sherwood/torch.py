@@ -120,7 +120,8 @@ class Table:
         try:
             return getattr(torch.ops.sherwood, name)(self.number, self.state, *arguments)
         except RuntimeError as error:
-            _operators.failed(error)
+            if not _operators.refused(error):
+                raise
             return _CALLS[name](self.number, self.state, *arguments)
 
 
