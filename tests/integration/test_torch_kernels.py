@@ -5,6 +5,7 @@ calls them for the key CPU."""
 
 import contextlib
 import ctypes
+import gc
 import os
 import threading
 import weakref
@@ -339,6 +340,32 @@ def closing():
             equal(new.lookup(keys)[1].any().item(), False)
             del new
             equal(pointer(), None)
+
+
+@case
+def collected():
+    """the garbage collector may forget a table while another one becomes known"""
+    from sherwood import _operators  # pylint: disable=import-outside-toplevel
+    from sherwood._native import ffi  # pylint: disable=import-outside-toplevel
+
+    class Number(int):
+        """A number whose hash, which the set of numbers needs, collects garbage."""
+
+        def __hash__(self):
+            gc.collect()
+            return int(self)
+
+    known, owner = _operators.Known(), threading.Event()
+    first, second = next(_operators.numbers), next(_operators.numbers)
+    known.add(first, ffi.new("struct swpy_table *"))
+    weakref.finalize(owner, known.forget, first)
+    owner.cycle = owner
+    del owner
+    thread = threading.Thread(target=known.add, args=(Number(second), ffi.new("struct swpy_table *")), daemon=True)
+    thread.start()
+    thread.join(10)
+    check(not thread.is_alive(), "add ends")
+    equal(known._numbers, {second})  # pylint: disable=protected-access
 
 
 @case

@@ -49,7 +49,7 @@ class Known:
     """The numbers of the tables of one handle that kernels know."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # under it the garbage collector may forget another table
         self._numbers: Optional[set[int]] = set()  # None: the handle is closed
 
     def add(self, number: int, table: Any) -> None:
