@@ -9,7 +9,7 @@ import threading
 
 import wire
 from faults import Faults
-from harness import BUILD, Server, Skip, case, check, drawn_seed, equal, eventually, main
+from harness import BUILD, SANITIZED, Server, Skip, case, check, drawn_seed, equal, eventually, main
 
 SEED = drawn_seed()
 EMULATED = BUILD / "emulator" / "sherwoodd"
@@ -17,7 +17,8 @@ SMALL_BATCHES = ("--stash", "64", "--frame-ops-max", "512", "--round-ops-max", "
 SCARCE = ("--capacity", "4K", "--loops", "1", "--resp-batches-max", "3")
 BYTES = "sherwood_resp_batch_bytes"
 PAUSES = "sherwood_resp_batches_pauses_total"
-TABLE_KIB = 256  # of address space, where three batches, or memory for watched keys, would be megabytes
+# of address space, where three batches, or memory for watched keys, would be megabytes; sanitizers keep freed memory
+TABLE_KIB = 512 if SANITIZED else 256
 
 
 def create(replies, count):
