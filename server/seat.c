@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "server/bulk/bulk.h"
@@ -59,7 +60,11 @@ int sw_seat_init(struct sw_seat *seat, const struct sw_seat_parts *parts, struct
         sw_batches_set_gate(batches, parts->gate);
     }
     if (parts->may != NULL) {
-        sw_sweeper_init(&seat->sweeper, batches, parts->may, parts->context);
+        seat->sweeper = malloc(sizeof(*seat->sweeper));
+        if (seat->sweeper == NULL) {
+            return -1;
+        }
+        sw_sweeper_init(seat->sweeper, batches, parts->may, parts->context);
         seat->tidies = sw_table_tidies(batches->table);
     }
     return 0;
@@ -69,6 +74,7 @@ void sw_seat_fini(struct sw_seat *seat)
 {
     sw_resp_fini(&seat->resp);
     sw_batches_fini(&seat->batches);
+    free(seat->sweeper);
 }
 
 /* --- questions -------------------------------------------------------------------------------- */
@@ -196,8 +202,7 @@ bool sw_seats_settle(struct sw_list *active)
  * is 0, so it cannot be ahead either. */
 static bool is_swept(const struct sw_seat *seat)
 {
-    return seat->tidies ||
-           (seat->sweeper.batches != NULL && sw_table_may_expire(seat->batches.table));
+    return seat->tidies || (seat->sweeper != NULL && sw_table_may_expire(seat->batches.table));
 }
 
 static void find_swept(struct sw_list *seats, struct sw_sweeps *sweeps, uint64_t view_number)
@@ -228,7 +233,7 @@ void sw_seats_sweep(struct sw_list *seats, struct sw_sweeps *sweeps, uint64_t vi
     SW_LIST_EACH(&sweeps->seats, link)
     {
         struct sw_seat *seat = SW_CONTAINER(link, struct sw_seat, swept);
-        sw_sweeper_tick(&seat->sweeper);
+        sw_sweeper_tick(seat->sweeper);
         if (seat->tidies) {
             sw_table_tidy(seat->batches.table);
         }
@@ -332,7 +337,7 @@ static bool has_times(const struct sw_seat *seat)
 {
     struct sw_table_stats stats;
     sw_table_stats(seat->batches.table, &stats);
-    return seat->sweeper.batches != NULL && stats.expires > 0;
+    return seat->sweeper != NULL && stats.expires > 0;
 }
 
 void sw_seats_check(const struct sw_list *seats, const struct sw_sweeps *sweeps,

@@ -33,10 +33,10 @@ struct sw_seat {
     struct sw_batches batches;
     struct sw_resp resp;
     struct sw_bulk_table frames;
-    struct sw_sweeper sweeper;
-    bool tidies;             /* this loop tidies the table while it is idle */
-    uint64_t view_number;    /* of the last view of the tables that had this one; 0: none */
-    uint64_t batches_before; /* RESP batches begun when the loop saw CLIENT PAUSE */
+    struct sw_sweeper *sweeper; /* NULL: another loop sweeps the table */
+    bool tidies;                /* this loop tidies the table while it is idle */
+    uint64_t view_number;       /* of the last view of the tables that had this one; 0: none */
+    uint64_t batches_before;    /* RESP batches begun when the loop saw CLIENT PAUSE */
 };
 
 /* The tables that the sweeps of a loop visit: those that may have expired keys or holes, which are

@@ -27,6 +27,11 @@ static size_t lay_out(struct sw_resp_batch *batch, uint8_t *memory,
 {
     size_t n = batch->operations_max;
     size_t offset = 0;
+    struct sw_resp_flight *flight = carve(memory, &offset, sizeof(*flight));
+    if (flight != NULL) {
+        *flight = (struct sw_resp_flight){.batch = batch};
+    }
+    batch->flight = flight == NULL ? NULL : &flight->flight;
     batch->keys = carve(memory, &offset, n * shape->key_bytes);
     /* room for one operand before the first: `expected` of each operation is the one before it */
     carve(memory, &offset, shape->value_bytes);
@@ -164,7 +169,7 @@ void sw_resp_batch_reset(struct sw_resp_batch *batch)
 
 static void on_done(struct sw_flight *flight)
 {
-    struct sw_resp_batch *batch = SW_CONTAINER(flight, struct sw_resp_batch, flight);
+    struct sw_resp_batch *batch = SW_CONTAINER(flight, struct sw_resp_flight, flight)->batch;
     batch->done(batch);
 }
 
@@ -196,7 +201,7 @@ static const void *operand_before(const struct sw_resp_batch *batch)
 
 void sw_resp_batch_submit(struct sw_resp_batch *batch)
 {
-    struct sw_batch *table_batch = &batch->flight.batch;
+    struct sw_batch *table_batch = &batch->flight->batch;
     bool uniform = sw_resp_batch_is_uniform(batch);
     assert(batch->operations > 0 && batch->group_ends[batch->groups - 1] == batch->operations);
     *table_batch = (struct sw_batch){
@@ -221,7 +226,7 @@ void sw_resp_batch_submit(struct sw_resp_batch *batch)
         table_batch->group_ends = batch->group_ends;
         table_batch->group_refused = batch->group_refused;
     }
-    batch->flight.done = on_done;
+    batch->flight->done = on_done;
     sw_batches_activate(batch->batches);
-    sw_flight_start(batch->flights, &batch->flight);
+    sw_flight_start(batch->flights, batch->flight);
 }

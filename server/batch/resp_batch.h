@@ -16,8 +16,15 @@
 
 #include "server/batch/batches.h"
 
-struct sw_resp_batch {
+struct sw_resp_batch;
+
+/* The flight of a batch. It lies in the batch's memory, so a batch without memory takes little. */
+struct sw_resp_flight {
     struct sw_flight flight;
+    struct sw_resp_batch *batch;
+};
+
+struct sw_resp_batch {
     struct sw_batches *batches;
     struct sw_flights *flights; /* the list that it is submitted to */
     /* Called once for each submit, when the arrays have the results. */
@@ -33,9 +40,10 @@ struct sw_resp_batch {
     bool shows_times;        /* some reply needs the expiry times before the operations */
     bool shows_values;       /* some reply needs earlier values; always true for integers */
 
-    /* The arrays, with operations_max elements each, in memory_bytes of I/O memory; NULL: there is
-     * no memory. */
+    /* The flight, and the arrays, with operations_max elements each, in memory_bytes of I/O memory;
+     * NULL: there is no memory. */
     size_t memory_bytes;
+    struct sw_flight *flight;
     uint8_t *ops;           /* enum sw_op of each operation */
     void *keys;             /* keys of the table's width */
     void *values;           /* operands of the table's width */
@@ -53,8 +61,8 @@ struct sw_resp_batch {
 /* Borrows `batches`, and computes memory_bytes. The batch has no memory yet. */
 void sw_resp_batch_init(struct sw_resp_batch *batch, struct sw_batches *batches,
                         uint32_t operations_max, void (*done)(struct sw_resp_batch *batch));
-/* Places the arrays in I/O memory of memory_bytes, which the caller owns; NULL: takes them away.
- * The batch is empty. */
+/* Places the flight and the arrays in I/O memory of memory_bytes, which the caller owns; NULL:
+ * takes them away. The batch is empty. */
 void sw_resp_batch_set_memory(struct sw_resp_batch *batch, void *memory);
 
 static inline bool sw_resp_batch_has_room(const struct sw_resp_batch *batch, uint32_t operations)

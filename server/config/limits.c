@@ -15,10 +15,10 @@
 #define ROUND_OPS_STANDARD (128U << 10)
 #define RESP_ARGUMENTS_STANDARD (128U << 10)
 #define BATCH_BYTES_STANDARD (256ULL << 20)
-/* Bytes of a RESP batch for an operation, without operand and previous value, and for the padding
- * of its arrays. */
+/* Bytes of a RESP batch for an operation, without operand and previous value, and for its flight
+ * and the padding of its arrays. */
 #define BATCH_OPERATION_BYTES 80U
-#define BATCH_BYTES 1024U
+#define BATCH_BYTES 2048U
 /* Every frame may hold this many keys, since clients split their arrays at multiples of it. */
 #define FRAME_OPS_MIN 64U
 /* The longest command that does not take a list has this many arguments. */

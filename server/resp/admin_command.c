@@ -133,7 +133,7 @@ static void put_command(struct sw_call *call, const struct sw_command *command)
 
 static bool is_listed(const struct sw_call *call, unsigned id)
 {
-    return !call->admin->unsupported.has[id];
+    return !call->admin->unsupported->has[id];
 }
 
 static uint64_t count_listed(const struct sw_call *call)

@@ -146,7 +146,7 @@ bool sw_waits_for_pause(struct sw_resp_conn *state)
 bool sw_admits(struct sw_resp_conn *state, const struct sw_command *command)
 {
     struct sw_resp *resp = state->resp;
-    unsigned heeded = resp->heeded.by[command->id];
+    unsigned heeded = resp->heeded->by[command->id];
     if (command->id == SW_COMMAND_EXEC && sw_transaction_writes(state)) {
         heeded |= SW_OBSTACLE_WRITES_PAUSED;
     }

@@ -79,7 +79,7 @@ static inline bool sw_result_present_after(const struct sw_resp_batch *batch, ui
  * changed its key? */
 static inline bool sw_result_is_swapped(const struct sw_resp_batch *batch, uint32_t first)
 {
-    return sw_pair_is_met(&batch->flight.batch, batch->batches->shape.value_bytes, first + 1);
+    return sw_pair_is_met(&batch->flight->batch, batch->batches->shape.value_bytes, first + 1);
 }
 
 /* Computes the row after operation `i`, which is of SW_OPS_BITS. Returns its bytes. */

@@ -285,15 +285,22 @@ static int init_buffers(struct sw_resp *resp)
         .request_bytes_max = SW_LOGIN_REQUEST_BYTES_MAX,
     };
     if (resp->first != resp) {
+        resp->heeded = resp->first->heeded;
         resp->scratch = resp->first->scratch;
         resp->unquoted = resp->first->unquoted;
         resp->arguments = resp->first->arguments;
         return 0;
     }
+    resp->heeded = malloc(sizeof(*resp->heeded));
     resp->scratch = malloc(SW_SCRATCH_BYTES);
     resp->unquoted = malloc(SW_RESP_INLINE_BYTES_MAX);
     resp->arguments = calloc(config->resp_arguments_max, sizeof(*resp->arguments));
-    return resp->scratch == NULL || resp->unquoted == NULL || resp->arguments == NULL ? -1 : 0;
+    if (resp->heeded == NULL || resp->scratch == NULL || resp->unquoted == NULL ||
+        resp->arguments == NULL) {
+        return -1;
+    }
+    sw_heeded_init(resp->heeded);
+    return 0;
 }
 
 int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *batches,
@@ -323,7 +330,6 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                                         sw_config_in_cluster(net->config)};
     sw_commands_unsupported(shape->operations, shape->batch_kinds, &resp->unsupported);
     sw_commands_find_unsupported(&resp->unsupported, &resp->keys, &resp->unable);
-    sw_heeded_init(&resp->heeded);
     resp->admin = (struct sw_admin){.config = net->config,
                                     .snapshot = owner->snapshot,
                                     .server = owner->server,
@@ -337,7 +343,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                                     .users = net->users,
                                     .clients = net->clients,
                                     .cluster = &net->cluster,
-                                    .unsupported = resp->unsupported,
+                                    .unsupported = &resp->unsupported,
                                     .engine = shape->engine_name,
                                     .keys = resp->keys};
     resp->memory = first == NULL ? sw_resp_memory_create(resp) : first->memory;
@@ -352,6 +358,7 @@ void sw_resp_fini(struct sw_resp *resp)
     sw_resp_give_back(resp);
     if (resp->first == resp) {
         sw_resp_memory_destroy(resp->memory);
+        free(resp->heeded);
         free(resp->scratch);
         free(resp->unquoted);
         free(resp->arguments);

@@ -75,7 +75,6 @@ struct sw_resp {
 
     struct sw_command_set unsupported; /* commands that the engine does not support */
     struct sw_command_set unable;      /* these, and those that this kind of keys rules out */
-    struct sw_heeded heeded;           /* what keeps each command from running now */
     struct sw_key_string keys;         /* how keys are written */
     sw_data_run *run_data;             /* for the kind of the table's values */
     struct sw_admin admin;
@@ -85,8 +84,10 @@ struct sw_resp {
     uint64_t random_state;          /* for RANDOMKEY */
     struct sw_resp_text_share text; /* of all connections */
 
-    /* Buffers that all connections of the loop share, one command at a time. `first` owns them. */
+    /* All tables of the loop share the following, which `first` owns. The buffers are for one
+     * command at a time. */
     char *scratch;                      /* SW_SCRATCH_BYTES, in which replies are formatted */
+    struct sw_heeded *heeded;           /* what keeps each command from running now */
     struct sw_resp_argument *arguments; /* arguments of the command that is parsed */
     uint8_t *unquoted;                  /* arguments of an inline command, without quotes */
     struct sw_resp_limits limits;

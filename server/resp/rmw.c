@@ -203,7 +203,7 @@ static uint32_t decide_delex(struct sw_rmw *rmw)
 
 static uint32_t decide(struct sw_rmw *rmw)
 {
-    if (rmw->replies.batch.flight.batch.status != SW_OK) {
+    if (rmw->replies.batch.flight->batch.status != SW_OK) {
         return 0; /* the reply says so */
     }
     switch (rmw->command->id) {
@@ -268,7 +268,7 @@ static void on_second(struct sw_resp_batch *batch)
 {
     struct sw_replies *replies = SW_CONTAINER(batch, struct sw_replies, batch);
     struct sw_rmw *rmw = &replies->resp->rmw;
-    if (batch->flight.batch.status != SW_OK) {
+    if (batch->flight->batch.status != SW_OK) {
         finish(rmw); /* the reply says so */
         return;
     }
@@ -304,7 +304,7 @@ static void on_watched(struct sw_resp_batch *batch)
     struct sw_replies *replies = SW_CONTAINER(batch, struct sw_replies, batch);
     struct sw_rmw *rmw = &replies->resp->rmw;
     uint64_t first = UINT64_MAX;
-    if (batch->flight.batch.status != SW_OK) {
+    if (batch->flight->batch.status != SW_OK) {
         finish(rmw); /* the reply says so */
         return;
     }

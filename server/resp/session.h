@@ -60,7 +60,8 @@ struct sw_admin {
     struct sw_timings *timings;     /* for SLOWLOG and LATENCY; NULL: nothing is timed */
     void (*snapshot)(void *server, struct sw_server_stats *snapshot);
     void *server;
-    struct sw_command_set unsupported; /* commands that the engine lacks, which are not listed */
+    const struct sw_command_set
+        *unsupported; /* commands that the engine lacks, which are not listed */
     const char *engine;
     struct sw_key_string keys;  /* how keys are written */
     struct sw_clients *clients; /* connections of all loops, also of frames; NULL: none */

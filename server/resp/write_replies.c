@@ -98,7 +98,7 @@ static void put_time(struct sw_writer *writer, const struct sw_resp_batch *batch
                      enum sw_reply_kind kind, bool resp3)
 {
     const uint64_t at = batch->shows_times ? batch->expires_out[i] : 0;
-    const uint64_t clock = batch->flight.batch.clock_ms;
+    const uint64_t clock = batch->flight->batch.clock_ms;
     if (!sw_result_found(batch, i) || at == 0) {
         sw_writer_line(writer, sw_result_found(batch, i) ? ":-1\r\n" : ":-2\r\n");
         return;
@@ -332,7 +332,7 @@ static void put_reply(struct sw_writer *writer, const struct sw_replies *replies
 static const char *group_refusal(const struct sw_resp_batch *batch,
                                  const struct sw_pending *pending)
 {
-    const struct sw_batch *result = &batch->flight.batch;
+    const struct sw_batch *result = &batch->flight->batch;
     if (pending->group == SW_NO_GROUP || result->status == SW_OK ||
         (result->status == SW_E_FULL &&
          (result->group_count == 0 || result->group_refused[pending->group] == 0))) {
@@ -449,7 +449,7 @@ static uint64_t sequence_from(const struct sw_replies *replies, uint32_t i)
 {
     const struct sw_conn *conn = replies->pending[i].conn;
     uint64_t sequence =
-        replies->batch.operations > 0 ? replies->batch.flight.batch.write_sequence : 0;
+        replies->batch.operations > 0 ? replies->batch.flight->batch.write_sequence : 0;
     for (; sequence > 0 && i < replies->pendings && replies->pending[i].conn == conn; i++) {
         uint8_t command = replies->pending[i].command;
         if (replies->pending[i].group != SW_NO_GROUP && command < SW_COMMAND_COUNT &&

@@ -29,6 +29,7 @@ static struct fixture {
     struct sw_cluster_handle cluster; /* of no cluster */
     struct sw_table *table;           /* with TABLE_KEYS keys */
     struct sw_admin admin;
+    struct sw_command_set unsupported;
     struct sw_session session;
     struct sw_live live;
     struct sw_live_changes changes; /* the last ones made */
@@ -111,6 +112,7 @@ static inline void setup(void)
                                       .live = &fixture.live,
                                       .clients = &fixture.clients,
                                       .timings = &fixture.timings,
+                                      .unsupported = &fixture.unsupported,
                                       .engine = "robin_hood"};
     sw_timings_init(&fixture.timings, &fixture.config);
     sw_live_init(&fixture.live, &fixture.config, false, note_changes, NULL);

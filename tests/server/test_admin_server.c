@@ -231,8 +231,8 @@ Test(admin_server, help)
 Test(admin_server, commands_an_engine_lacks)
 {
     char count[32];
-    fixture.admin.unsupported.has[SW_COMMAND_SCAN] = true;
-    fixture.admin.unsupported.has[SW_COMMAND_RESIZE] = true;
+    fixture.unsupported.has[SW_COMMAND_SCAN] = true;
+    fixture.unsupported.has[SW_COMMAND_RESIZE] = true;
     snprintf(count, sizeof(count), ":%d\r\n", SW_COMMAND_COUNT - 2);
     expect("COMMAND|COUNT", count);
     expect("COMMAND|INFO|scan|resize", "*2\r\n$-1\r\n$-1\r\n");

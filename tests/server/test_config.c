@@ -177,7 +177,7 @@ Test(config, contradictions)
         {{"--round-ops-max", "7"}, "resp-arguments-max 8 is more than round-ops-max 7"},
         {{"--resp-batch-bytes", "36M"},
          "resp-batch-bytes 37748736 cannot hold two RESP batches of the default table, and one of "
-         "round-ops-max 131072 operations, 8 bytes a value: raise it to 37751832, or lower "
+         "round-ops-max 131072 operations, 8 bytes a value: raise it to 37754904, or lower "
          "round-ops-max\n"},
         {{"--resp-arguments-max", "7"},
          "resp-arguments-max 7 is too small: set at least 8, which some commands have"},

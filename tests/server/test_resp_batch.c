@@ -216,7 +216,7 @@ static void check_batch(int i)
 {
     const struct sw_resp_batch *batch = batch_of(i);
     struct expected *expected = &fleet->expected[i];
-    cr_assert_eq(batch->flight.batch.status, SW_OK);
+    cr_assert_eq(batch->flight->batch.status, SW_OK);
     for (uint32_t k = 0; k < batch->operations; k++) {
         bool found = batch->found[k / 64] >> (k % 64) & 1;
         cr_assert_eq(found, expected->found[k], "loop %d, operation %u", i, k);
@@ -273,8 +273,8 @@ Test(batch, refusals_find_their_batch)
         }
     }
     sw_table_stats(fleet->table, &stats);
-    cr_assert_eq(batch_of(0)->flight.batch.status, SW_OK);
-    cr_assert_eq(batch_of(LOOPS - 1)->flight.batch.status, SW_E_FULL);
+    cr_assert_eq(batch_of(0)->flight->batch.status, SW_OK);
+    cr_assert_eq(batch_of(LOOPS - 1)->flight->batch.status, SW_E_FULL);
     cr_assert_eq(batch_of(LOOPS - 1)->group_refused[99], 1);
     cr_assert_eq(refused, stats.counters.refused);
     cr_assert_eq(400 - refused, stats.occupied);
@@ -286,7 +286,7 @@ Test(batch, keys_of_which_nobody_says_when_have_the_default_time)
 {
     set_up_fleet(256);
     struct sw_resp_batch *batch = batch_of(0);
-    const struct sw_batch *result = &batch->flight.batch;
+    const struct sw_batch *result = &batch->flight->batch;
     for (int i = 0; i < 3; i++) {
         fleet->loops[0]->first.batches.shape.default_ttl_ms = i < 2 ? 500000 : 0;
         const uint64_t from = sw_flight_wall_ms();

@@ -213,7 +213,7 @@ INTEGERS_TEST(a_failed_batch_is_told_to_every_command_in_it)
     char replies[512];
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         fake_say(pair->resp2, "GET 1\r\nPING\r\nSET 1 2\r\n");
-        filling->batch.flight.batch.status = rows[i].status;
+        filling->batch.flight->batch.status = rows[i].status;
         sw_replies_write(filling);
         snprintf(replies, sizeof(replies), "%s+PONG\r\n%s", rows[i].line, rows[i].line);
         fake_expect(pair->resp2, replies);
