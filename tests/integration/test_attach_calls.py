@@ -177,9 +177,28 @@ def tables():
         own.close()
         torch = sys.modules["torch"] = fake_torch.module(driver)
         try:
+            given = torch.tensor([5, 600], torch.int64, fake_torch.Device(0))
             with client.table("old").attach() as device:
-                values, found = device.get_many(torch.tensor([5, 600], torch.int64, fake_torch.Device(0)))
+                values, found = device.get_many(given)
                 equal((values.tolist(), found.tolist()), ([[50, 55], [0, 0]], [True, False]))
+            device, accepted = client.attach(), server.metrics()["sherwood_connections_accepted_total"]
+            old, again = (device.table("old", dtype) for dtype in (None, np.uint32))
+            for stream in (None, fake_torch.Stream()):
+                old.set_many(given, torch.tensor([[1, 2], [3, 4]], torch.int64, fake_torch.Device(0)), stream=stream)
+                device.set_many(given, 9, stream=stream)
+                equal([each.get_many(given, default=0, stream=stream).tolist() for each in (old, again, device)],
+                      [[[1, 2], [3, 4]], [[1, 0, 2, 0], [3, 0, 4, 0]], [9, 9]])
+            equal(server.metrics()["sherwood_connections_accepted_total"], accepted, "they share a connection")
+            raises(sherwood.Refused, "no such table", device.table, "none")
+            raises(TypeError, "3 is not a text", device.table, 3)
+            old.close()
+            old.close()
+            raises(sherwood.Refused, "open its table again", old.get_many, given)
+            equal((again.get_many(given, default=0)[0].tolist(), device.delete_many(given).tolist()), ([1, 0, 2, 0], [True, True]))
+            device.close()
+            raises(sherwood.Refused, "attach again", again.get_many, given)
+            again = client.attach().table("old")  # the handle lives while a Device of it does
+            equal((again.get_many(given, default=0)[0].tolist(), repr(again)), ([1, 2], f"<sherwood.Device {server.unix} cuda:0 table old>"))
         finally:
             del sys.modules["torch"]
 
@@ -231,7 +250,7 @@ def switches():
                     for _ in range(2):
                         device.set_many(keys, keys, stream=fake_torch.Stream())
                     device.check(wait=True)
-                    equal([("0.3 ms" in str(each.message)) for each in said], [True] * (not shared))
+                    equal([("0.3 ms" in str(each.message), each.filename) for each in said], [(True, __file__)] * (not shared))
     finally:
         del sys.modules["torch"]
         os.environ.pop("EMU_MPS", None)

@@ -332,7 +332,7 @@ def closing():
         equal(ended, ["this Device is closed: attach again"] * 4)
         raises(sherwood.Refused, "this Device is closed", sherwood.torch.Table(device).lookup, keys)
         raises(sherwood.Refused, "this Device is closed", device.get_many, keys)
-        with sherwood.connect(device._address) as client:  # pylint: disable=protected-access
+        with sherwood.connect(device._place[0].address) as client:  # pylint: disable=protected-access
             other = client.attach()
             new, pointer = sherwood.torch.Table(other), weakref.ref(other)
             equal((new.lookup(keys)[1].any().item(), other.get_many(keys)[1].any().item()), (False, False))

@@ -6,7 +6,9 @@ Attaching a client loads libsherwood-cuda and CUDA's driver.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import inspect
 import os
 import warnings
 from typing import Any, Optional
@@ -19,7 +21,7 @@ from ._device_arrays import Kind, Taken, kind_of, named, take
 from ._device_details import Details, Span
 from ._device_library import ffi, load
 from ._errors import Lost, Refused, error_of
-from ._facts import Layout, Server, check_arrays, read_server
+from ._facts import Layout, Server, check_arrays, layout_of, read_server
 from ._link import Options, milliseconds
 from ._native import ffi as native
 from ._native import lib as constants
@@ -36,6 +38,61 @@ _ONLY = {None: constants.SHERWOOD_SET, "absent": constants.SHERWOOD_SET_ABSENT,
 _CALL = ffi.typeof("struct sherwood_cuda_call *")
 _CALL_BYTES = ffi.sizeof("struct sherwood_cuda_call")
 _PLAIN_BYTES = ffi.offsetof("struct sherwood_cuda_call", "cache")  # of a call without details, for older libraries
+
+
+class _Attached:
+    """A handle of libsherwood-cuda, which the Devices of several tables share. It detaches when the last one is gone."""
+
+    def __init__(self, options: Options, ordinal: Optional[int]) -> None:
+        self.lib = load()
+        given = ffi.new("struct sherwood_options *")
+        given.size = ffi.sizeof("struct sherwood_options")
+        given.request_timeout_ms = milliseconds(options.timeout, "timeout")
+        given.connect_timeout_ms = milliseconds(options.connect_timeout, "connect_timeout")
+        texts = [None if text is None else ffi.new("char[]", os.fsencode(text))
+                 for text in (options.user, options.secret())]
+        given.user, given.password = (ffi.NULL if text is None else text for text in texts)
+        out = ffi.new("struct sherwood_cuda **")
+        said = ffi.new("char[]", _TEXT_BYTES)
+        rc = self.lib.sherwood_cuda_attach_on(os.fsencode(options.address), given, -1 if ordinal is None else ordinal,
+                                              out, said, _TEXT_BYTES)
+        if rc != constants.SHERWOOD_OK:
+            raise error_of(rc, ffi.string(said).decode("utf-8", "replace"))
+        self._process = os.getpid()
+        self.known = _operators.Known()
+        self.pointer: Any = ffi.gc(out[0], functools.partial(_detach, self.lib, self.known))
+        self.ordinal = int(self.lib.sherwood_cuda_device(self.pointer))
+        self.has_warned = False
+
+    def use(self) -> Any:
+        """Returns the handle. Raises an error if it is closed, or of another process."""
+        if self._process != os.getpid():
+            raise Lost("this Device belongs to the process that attached it: attach again in this one")
+        if self.pointer is None:
+            raise Refused("this Device is closed: attach again")
+        return self.pointer
+
+    def open(self, name: Optional[str]) -> tuple[dict[str, int], Server]:
+        """Opens a table. Returns the field of a call that names it, and its facts."""
+        pointer = self.use()
+        if name is None:
+            fields, address = {}, int(ffi.cast("uintptr_t", self.lib.sherwood_cuda_server(pointer)))
+        else:
+            number, facts = ffi.new("uint32_t *"), ffi.new("uintptr_t *")
+            self.check(self.lib.sherwood_cuda_table(pointer, name.encode(), number, facts))
+            fields, address = {"table": int(number[0])}, int(facts[0])
+        return fields, read_server(native.cast("struct sherwood_server *", address))
+
+    def check(self, code: int) -> None:
+        """Raises the error of a code."""
+        if code < 0:
+            raise error_of(code, ffi.string(self.lib.sherwood_cuda_error()).decode("utf-8", "replace"))
+
+    def close(self) -> None:
+        """Waits for the calls on streams, then detaches."""
+        pointer, self.pointer = self.pointer, None
+        if pointer is not None and self._process == os.getpid():
+            ffi.release(pointer)
 
 
 class Device(Details):
@@ -58,43 +115,47 @@ class Device(Details):
     def __init__(self, options: Options, server: Server, layout: Layout, name: Any, direct: bool = False) -> None:
         if options.follows:
             raise Refused("attach: this client has several addresses: connect to the one server that shares this GPU")
-        wanted = named(name)
-        self._layout = layout
-        self._address = options.address
-        self._lib = load()
-        given = ffi.new("struct sherwood_options *")
-        given.size = ffi.sizeof("struct sherwood_options")
-        given.request_timeout_ms = milliseconds(options.timeout, "timeout")
-        given.connect_timeout_ms = milliseconds(options.connect_timeout, "connect_timeout")
-        texts = [None if text is None else ffi.new("char[]", os.fsencode(text))
-                 for text in (options.user, options.secret())]
-        given.user, given.password = (ffi.NULL if text is None else text for text in texts)
-        out = ffi.new("struct sherwood_cuda **")
-        said = ffi.new("char[]", _TEXT_BYTES)
-        rc = self._lib.sherwood_cuda_attach_on(os.fsencode(options.address), given, -1 if wanted is None else wanted,
-                                               out, said, _TEXT_BYTES)
-        if rc != constants.SHERWOOD_OK:
-            raise error_of(rc, ffi.string(said).decode("utf-8", "replace"))
-        self._process = os.getpid()
-        known = _operators.Known()
-        self._pointer: Any = ffi.gc(out[0], functools.partial(_detach, self._lib, known))
+        attached = _Attached(options, named(name))
         try:
-            self._details, now = self._open(options.table)
-            facts = read_server(native.cast("struct sherwood_server *", now))
+            details, facts = attached.open(options.table)
             check_arrays(options.address, facts, server)
+            self._begin(attached, options, layout, details, facts.run)
+            if direct:
+                self._raise(self._lib.sherwood_cuda_direct(self._use()))
+                self._warns = False
         except BaseException:
-            self.close()
+            attached.close()
             raise
-        self._place = options, facts.run
-        self._warns = self.switches and not direct
-        self._ordinal = self._lib.sherwood_cuda_device(self._pointer)
-        self.operator_tables = _operators.Tables(self._pointer, self._lib, self._details.get("table", 0), self._ordinal, layout, known)
-        if direct:
-            self._raise(self._lib.sherwood_cuda_direct(self._pointer))
+        self._is_first = True
+
+    def _begin(self, attached: _Attached, options: Options, layout: Layout, details: dict[str, int], run: int) -> None:
+        """Makes these the calls for one table of the handle."""
+        self._attached = attached
+        self._lib = attached.lib
+        self._ordinal = attached.ordinal
+        self._layout = layout
+        self._details = details
+        self._place = options, run
+        self._is_closed = self._is_first = False
+        self._warns = self.switches
+        self.operator_tables = _operators.Tables(attached.use(), self._lib, details.get("table", 0), self._ordinal, layout, attached.known)
+
+    def table(self, name: str, value_dtype: Any = None) -> Device:
+        """Returns the calls for a table of the server, by its name or its number. They share the connection of this Device, the memory that
+        is registered with the server, and the memory that calls copy arrays through. They end with this Device, or before it by their
+        own close(). value_dtype: as that of connect()."""
+        if not isinstance(name, str):
+            raise TypeError(f"table: {name!r:.40} is not a text: give the name of a table")
+        details, facts = self._attached.open(name)
+        options = dataclasses.replace(self._place[0], table=name, value_dtype=None if value_dtype is None else np.dtype(value_dtype).str)
+        device = object.__new__(Device)
+        device._begin(self._attached, options, layout_of(facts, options.value_dtype, self._layout.regions), details, facts.run)
+        return device
 
     def __repr__(self) -> str:
+        options, _ = self._place
         state = "closed" if self._pointer is None else f"cuda:{self._ordinal}"
-        return f"<sherwood.Device {self._address} {state}>"
+        return f"<sherwood.Device {options.address} {state}{'' if options.table is None else f' table {options.table}'}>"
 
     def __reduce__(self) -> Any:
         raise TypeError("a Device belongs to one process, and cannot be pickled: attach again in the other process")
@@ -106,10 +167,12 @@ class Device(Details):
         self.close()
 
     def close(self) -> None:
-        """Waits for the calls on streams, then detaches."""
-        pointer, self._pointer = self._pointer, None
-        if pointer is not None and self._process == os.getpid():
-            ffi.release(pointer)
+        """Waits for the calls on streams, then detaches. A Device that `table` returned ends alone, without a wait."""
+        was, self._is_closed = self._is_closed, True
+        if self._is_first:
+            self._attached.close()
+        elif not was:
+            self.operator_tables.forget(self.operator_tables.own())
 
     @property
     def ordinal(self) -> int:
@@ -138,11 +201,14 @@ class Device(Details):
         return bool(self._lib.sherwood_cuda_switches(self._use()))
 
     def warn_of_switches(self) -> None:
-        """Warns of the first call in stream order that it is slow, if it is."""
-        if self._warns:
-            self._warns = False
+        """Warns of the first call in stream order that it is slow, if it is. The warning is about the line of the program."""
+        if self._warns and not self._attached.has_warned:
+            self._attached.has_warned = True
+            level, frame = 2, inspect.currentframe()
+            while (frame := frame.f_back if frame else None) is not None and frame.f_globals.get("__package__") == __package__:
+                level += 1
             warnings.warn(f"calls in the order of a stream take about 0.3 ms more on cuda:{self._ordinal}, because it switches between this"
-                          " process and the server: run NVIDIA's Multi-Process Service, use another GPU, or leave stream out", stacklevel=4)
+                          " process and the server: run NVIDIA's Multi-Process Service, use another GPU, or leave stream out", stacklevel=level)
 
     @property
     def direct_calls(self) -> tuple[int, int]:
@@ -239,24 +305,18 @@ class Device(Details):
         self._raise(self._lib.sherwood_cuda_unregister(self._use(), pointer))
 
     # --- parts of the calls ----------------------------------------------------------------------
-    def _use(self) -> Any:
-        if self._process != os.getpid():
-            raise Lost("this Device belongs to the process that attached it: attach again in this one")
-        if self._pointer is None:
-            raise Refused("this Device is closed: attach again")
-        return self._pointer
+    @property
+    def _pointer(self) -> Any:
+        """The handle of libsherwood-cuda, or None if it is closed."""
+        return None if self._is_closed else self._attached.pointer
 
-    def _open(self, name: Optional[str]) -> tuple[dict[str, int], int]:
-        """Opens the table of the calls. Returns the field of a call that names it, and the address of its facts."""
-        if name is None:
-            return {}, int(ffi.cast("uintptr_t", self._lib.sherwood_cuda_server(self._pointer)))
-        number, facts = ffi.new("uint32_t *"), ffi.new("uintptr_t *")
-        self._raise(self._lib.sherwood_cuda_table(self._pointer, name.encode(), number, facts))
-        return {"table": int(number[0])}, int(facts[0])
+    def _use(self) -> Any:
+        if self._is_closed and not self._is_first:
+            raise Refused("this Device is closed: open its table again")
+        return self._attached.use()
 
     def _raise(self, code: int) -> None:
-        if code < 0:
-            raise error_of(code, ffi.string(self._lib.sherwood_cuda_error()).decode("utf-8", "replace"))
+        self._attached.check(code)
 
     def _get_by_operator(self, keys: Any, default: Any, out: Any, found: Any) -> Any:
         """Does what get_many does by an operator of torch. Returns None if there is none for these arguments."""
