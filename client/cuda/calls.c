@@ -6,13 +6,18 @@
 
 #include "client/cuda/attached.h"
 
+/* Asks first whether the stream is captured: waiting would end the capture. */
 static int wait_for_stream(const struct sherwood_cuda *cuda, void *stream)
 {
-    const int error = cuda->driver.stream_synchronize(stream);
-    if (error == SW_DRIVER_NOT_IN_A_CAPTURE) {
+    int capturing = 0;
+    int error = cuda->driver.stream_capturing(stream, &capturing);
+    if (error == 0 && capturing == 0) {
+        error = cuda->driver.stream_synchronize(stream);
+    }
+    if (capturing != 0) {
         return sw_cuda_fail(SHERWOOD_E_INVALID,
-                            "a call that waits cannot be captured, and has ended the capture: make "
-                            "the call in the order of the stream");
+                            "a call that waits cannot be captured: make the call in the order of "
+                            "the stream");
     }
     return error == 0 ? SHERWOOD_OK
                       : sw_cuda_fail(SHERWOOD_E_INVALID, "cannot wait for the stream: %s",

@@ -92,8 +92,7 @@ struct sw_driver {
 #define SW_DRIVER_MPS_ENABLED 133
 #define SW_DRIVER_HOST_PORTABLE 1U
 #define SW_DRIVER_HOST_MAPPED 2U
-#define SW_DRIVER_NOT_IN_A_CAPTURE 900 /* an error: the call is not allowed during a capture */
-#define SW_DRIVER_CAPTURES 1           /* the status of a stream that is being captured */
+#define SW_DRIVER_CAPTURES 1 /* the status of a stream that is being captured */
 #define SW_DRIVER_CAPTURE_RELAXED 2
 #define SW_DRIVER_OBJECT_NO_DESTRUCTOR_SYNC 1U
 #define SW_DRIVER_GRAPH_MOVE 1U /* the graph gets the caller's reference */

@@ -212,6 +212,7 @@ int cuStreamSynchronize(void *handle)
     if (valid) {
         wait_until(stream, stream->enqueued);
     }
+    invalid |= stream != NULL && !valid;
     pthread_mutex_unlock(&lock);
     return valid ? 0 : stream != NULL ? NOT_IN_A_CAPTURE : INVALID;
 }
