@@ -3,7 +3,9 @@
 """The adapters of the Python package for other libraries, on the interfaces of these libraries where they are installed."""
 
 import abc
+import copy
 import enum
+import gc
 import hashlib
 import importlib.util
 import os
@@ -81,6 +83,28 @@ def torchrec_rows():
             small.train(training)
             raises(sherwood.Refused, "start the server with --ids 2", small, features([1, 2, 3]))
         equal(values(small(features([1, 2, 9]))), [[0, 1, 2]], "eval of other raw ids")
+
+
+@case
+def torchrec_traced():
+    """torch.fx traces a collection with the module, as TorchRec's test_mc_collection_traceable does; copies of the module are modules of their own"""
+    torch, sparse, fx, configs, modules = needs("torch", "torchrec.sparse.jagged_tensor", "torchrec.fx", "torchrec.modules.embedding_configs",
+                                                "torchrec.modules.mc_modules")
+    from sherwood.torchrec import ManagedCollision  # pylint: disable=import-outside-toplevel
+    config = configs.EmbeddingBagConfig(name="t1", embedding_dim=8, num_embeddings=20, feature_names=["f1", "f2"])
+    with daemon(*IDS, "--ids", "19") as server, sherwood.connect(server.unix) as client:
+        collection = modules.ManagedCollisionCollection({"t1": ManagedCollision(client, 20)}, [config])
+        features = sparse.KeyedJaggedTensor.from_lengths_sync(["f1", "f2"], torch.arange(1000, 1010), torch.ones(10, dtype=torch.int64))
+        for training, wanted in ((False, [19] * 10), (True, [*range(10)]), (False, [*range(10)])):
+            collection.train(training)
+            traced = fx.symbolic_trace(collection, leaf_modules=[sparse.ComputeJTDictToKJT.__name__])
+            equal((traced(features).values().tolist(), collection(features).values().tolist()), (wanted, wanted), f"training {training}")
+        other = copy.deepcopy(collection).train()
+        client.flush()
+        equal((collection(features).values().tolist(), other(features).values().tolist()), ([19] * 10, [*range(10)]), "the copy trains")
+        del collection, other
+        gc.collect()
+        raises(sherwood.Refused, "keep a reference", traced, features)
 
 
 @case

@@ -10,6 +10,8 @@ No two raw ids share a row, several trainers may use one map, and it survives re
 
 from __future__ import annotations
 
+import itertools
+import weakref
 from typing import Any, Callable, Optional
 
 import torch
@@ -22,6 +24,20 @@ from ._errors import Refused
 from .torch import Table
 
 Features = dict[str, JaggedTensor]
+
+_numbers = itertools.count(1)
+_live: weakref.WeakValueDictionary[int, ManagedCollision] = weakref.WeakValueDictionary()
+
+
+def _rows_of(number: int, raw: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Returns the rows of raw ids by the module with this number. Programs that torch.fx traces call this function."""
+    module = _live.get(number)
+    if module is None:
+        raise Refused(f"the ManagedCollision {number} of this program no longer exists: keep a reference to it")
+    return list(module._rows(torch.cat(raw)).split([len(part) for part in raw]))
+
+
+torch.fx.wrap("_rows_of")
 
 
 class ManagedCollision(ManagedCollisionModule):
@@ -56,6 +72,15 @@ class ManagedCollision(ManagedCollisionModule):
         self._ttl = ttl
         self._shard = shard
         self._new: Optional[torch.Tensor] = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._number = next(_numbers)
+        _live[self._number] = self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._begin()
 
     def preprocess(self, features: Features) -> Features:
         """Returns the features: the server takes any raw id."""
@@ -71,17 +96,17 @@ class ManagedCollision(ManagedCollisionModule):
 
     def remap(self, features: Features) -> Features:
         """Returns the features with rows for raw ids. All of them go to the server in one call."""
-        parts = [feature.values() for feature in features.values()]
-        rows = self._rows(torch.cat(parts)) + self._first
-        return {name: JaggedTensor(values=values, lengths=feature.lengths(), offsets=feature.offsets(),
+        rows = _rows_of(self._number, [feature.values() for feature in features.values()])
+        return {name: JaggedTensor(values=rows[i], lengths=feature.lengths(), offsets=feature.offsets(),
                                    weights=feature.weights_or_none())
-                for (name, feature), values in zip(features.items(), rows.split([len(part) for part in parts]))}
+                for i, (name, feature) in enumerate(features.items())}
 
     def _rows(self, raw: torch.Tensor) -> torch.Tensor:
+        """Returns the rows of raw ids."""
         if not self.training:
             known, found = self._table.lookup(raw, default=self._size - 1)
             self._check(known[found])
-            return known
+            return known + self._first
         rows, is_new = self._table.assign_(raw)
         self._check(rows)
         if self._ttl is not None:
@@ -89,7 +114,7 @@ class ManagedCollision(ManagedCollisionModule):
         new = rows[is_new]
         if len(new) > 0:
             self._new = new if self._new is None else torch.cat((self._new, new)).unique()
-        return rows
+        return rows + self._first
 
     def _check(self, rows: torch.Tensor) -> None:
         """Refuses rows that no raw id may have: the server has too many ids, or is none of ids."""
