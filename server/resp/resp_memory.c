@@ -104,17 +104,20 @@ static bool is_free(const struct sw_replies_memory *one, const struct sw_replies
     return !is_in_use(one) && (keeps == NULL || one->borrower != keeps);
 }
 
-/* Frees idle memory until the limit allows `small`, which is idle, to have `bytes`. Returns false
- * if memory in use takes too much. Then no table whose memory was freed gets other memory before
- * the connection that waits, so there will be enough. */
-static bool make_room(struct sw_resp_memory *memory, const struct sw_replies_memory *small,
-                      size_t bytes, const struct sw_replies *keeps)
+/* Frees idle memory until the limit allows `small`, which is idle, to have `bytes`, and takes
+ * `small` from its table. Returns false if memory in use takes too much. Then no table whose memory
+ * was taken gets other memory before the connection that waits, so there will be enough. */
+static bool make_room(struct sw_resp_memory *memory, struct sw_replies_memory *small, size_t bytes,
+                      const struct sw_replies *keeps)
 {
     const uint64_t most = memory->bytes_max + small->io_bytes;
     for (uint32_t i = memory->count; i-- > 0 && memory->bytes + bytes > most;) {
         if (memory->all[i] != small && is_free(memory->all[i], keeps)) {
             shrink(memory, i);
         }
+    }
+    if (small->borrower != NULL) {
+        sw_replies_give_back(small->borrower);
     }
     return memory->bytes + bytes <= most;
 }
@@ -136,7 +139,8 @@ static struct sw_replies_memory *find(struct sw_resp_memory *memory, size_t byte
         if (frees && one->io_bytes >= bytes) {
             return one;
         }
-        small = frees ? one : small;
+        /* first what is kept: the limit is sure to hold the rest of it beside `bytes` */
+        small = frees && (small == NULL || i < memory->kept) ? one : small;
         fits |= one->io_bytes >= bytes;
     }
     bool allocates = may_add(memory, bytes);
@@ -146,9 +150,6 @@ static struct sw_replies_memory *find(struct sw_resp_memory *memory, size_t byte
     }
     if (small != NULL && make_room(memory, small, bytes, keeps)) {
         allocates = true;
-        if (small->borrower != NULL) {
-            sw_replies_give_back(small->borrower);
-        }
         const bool done = set_io(memory, small, bytes);
         show_bytes(memory);
         if (done) {

@@ -78,21 +78,27 @@ def many_clients_of_many_tables():
 @case
 def wide_and_narrow_tables():
     """resp-batch-bytes limits the memory; a table whose batch takes most of it gets its turn, one that takes more is refused"""
-    limit, narrow = 64 << 20, 12
-    with Server("--capacity", "4K", "--loops", "1", "--frame-ops-max", "512", "--databases", str(narrow), "--resp-batch-bytes", str(limit)) as server, \
-            contextlib.ExitStack() as stack:
+    narrow, flags = 12, ("--capacity", "4K", "--loops", "1", "--frame-ops-max", "512", "--value-bytes", "32", "--value-type", "string")
+    create_wide = ("TABLE", "CREATE", "wide", "value-bytes", 152)
+    with Server(*flags, "--resp-batch-bytes", "64M") as server, server.connect() as connection:
+        refused = wire.Replies(connection).ask(*create_wide)
+    check(isinstance(refused, wire.Error) and "raise it to" in str(refused), refused)
+    limit = int(str(refused).split("raise it to ")[1].split(",")[0])
+    with Server(*flags, "--databases", str(narrow), "--resp-batch-bytes", str(limit)) as server, contextlib.ExitStack() as stack:
         wide, *several = [wire.Replies(stack.enter_context(server.connect())) for _ in range(narrow + 1)]
-        refused = wide.ask("TABLE", "CREATE", "wider", "value-bytes", 140)
-        check(isinstance(refused, wire.Error) and "raise it to" in str(refused), refused)
-        equal([wide.ask("TABLE", "CREATE", "wide", "value-bytes", 100), wide.ask("SELECT", "wide")], ["OK", "OK"], "a wide table")
+        equal(wide.ask(*create_wide), "OK", "a wide table")
         for number, replies in enumerate(several):
             equal(replies.ask("SELECT", number), "OK", "SELECT")
+        for replies in several:  # together they take all memory
+            replies.socket.sendall(wire.command("STRLEN", 1))
+        equal([replies.read() for replies in several], [0] * narrow, "STRLEN")
+        equal(wide.ask("SELECT", "wide"), "OK", "SELECT")
         most = 0
         for i in range(100):
             for replies in several:
                 replies.socket.sendall(wire.command("INCR", 1) * 20)
-            wide.socket.sendall(wire.command("SET", 1, b"x" * 100) + wire.command("STRLEN", 1))
-            equal([wide.read(), wide.read()], ["OK", 100], "the wide table")
+            wide.socket.sendall(wire.command("SET", 1, b"x" * 150) + wire.command("STRLEN", 1))
+            equal([wide.read(), wide.read()], ["OK", 150], "the wide table")
             for replies in several:
                 equal([replies.read() for _ in range(20)], list(range(20 * i + 1, 20 * i + 21)), "INCR")
             most = max(most, server.metrics()[BYTES]) if i % 10 == 0 else most
