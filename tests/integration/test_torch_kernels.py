@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import gc
 import os
+import signal
 import threading
 import weakref
 
@@ -342,6 +343,28 @@ def closing():
             equal(new.lookup(keys)[1].any().item(), False)
             del new
             equal(pointer(), None)
+
+
+@case
+def forked():
+    """a forked child makes no calls on a Device of its parent, also by a new Table, and may drop the Device"""
+    torch, put = setup()
+    if torch.cuda.is_available():
+        raise Skip("a forked child has no CUDA")
+    with table() as (_, other), sherwood.connect(other._place[0].address) as client:  # pylint: disable=protected-access
+        keys, devices = put(torch.arange(9)), [client.attach()]
+        sherwood.torch.Table(devices[0], wait=False).set_(keys, keys)
+        devices[0].check(wait=True)
+
+        def child():
+            signal.alarm(60)
+            raises(sherwood.Lost, "belongs to the process", devices[0].get_many, keys)
+            raises(sherwood.Lost, "belongs to the process", sherwood.torch.Table(devices[0]).lookup, keys)
+            devices.clear()
+            gc.collect()
+
+        in_child(child)
+        equal(devices[0].get_many(keys)[1].tolist(), [True] * 9)
 
 
 @case

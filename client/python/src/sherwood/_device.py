@@ -58,7 +58,6 @@ class _Attached:
                                               out, said, _TEXT_BYTES)
         if rc != constants.SHERWOOD_OK:
             raise error_of(rc, ffi.string(said).decode("utf-8", "replace"))
-        self._process = os.getpid()
         self.known = _operators.Known()
         self.pointer: Any = ffi.gc(out[0], functools.partial(_detach, self.lib, self.known))
         self.ordinal = int(self.lib.sherwood_cuda_device(self.pointer))
@@ -66,7 +65,7 @@ class _Attached:
 
     def use(self) -> Any:
         """Returns the handle. Raises an error if it is closed, or of another process."""
-        if self._process != os.getpid():
+        if self.known.process != os.getpid():
             raise Lost("this Device belongs to the process that attached it: attach again in this one")
         if self.pointer is None:
             raise Refused("this Device is closed: attach again")
@@ -91,7 +90,7 @@ class _Attached:
     def close(self) -> None:
         """Waits for the calls on streams, then detaches."""
         pointer, self.pointer = self.pointer, None
-        if pointer is not None and self._process == os.getpid():
+        if pointer is not None:
             ffi.release(pointer)
 
 
@@ -396,5 +395,6 @@ class Device(Details):
 
 
 def _detach(library: Any, known: _operators.Known, pointer: Any) -> None:
-    known.close()
-    library.sherwood_cuda_close(pointer)
+    if known.process == os.getpid():  # the handle's threads are not in a forked child
+        known.close()
+        library.sherwood_cuda_close(pointer)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import itertools
+import os
 import threading
 from typing import Any, Mapping, Optional
 
@@ -46,14 +47,17 @@ class Kernels:
 
 
 class Known:
-    """The numbers of the tables of one handle that kernels know."""
+    """The numbers of the tables of one handle that kernels know. In a forked child nothing becomes known, and nothing changes."""
 
     def __init__(self) -> None:
+        self.process = os.getpid()  # that attached the handle
         self._lock = threading.RLock()  # under it the garbage collector may forget another table
         self._numbers: Optional[set[int]] = set()  # None: the handle is closed
 
     def add(self, number: int, table: Any) -> None:
         """Makes a table known, unless its handle is closed."""
+        if self.process != os.getpid():
+            return
         with self._lock:
             if self._numbers is not None:
                 code = lib.swpy_table_add(number, table)
@@ -63,6 +67,8 @@ class Known:
 
     def forget(self, number: int) -> None:
         """Waits for the calls of a table, and forgets it."""
+        if self.process != os.getpid():
+            return
         with self._lock:
             known = self._numbers is not None and number in self._numbers
             if known and self._numbers is not None:
