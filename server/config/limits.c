@@ -258,7 +258,7 @@ int sw_config_check_batch_bytes(const struct sw_config *config, const struct sw_
                                 char *error, size_t error_bytes)
 {
     const uint64_t needs = 2 * batch_bytes(first) + batch_bytes(config);
-    if (needs > first->resp_batch_bytes) {
+    if (needs > first->resp_batch_bytes && (first->derived & SW_DERIVED_BATCH_BYTES) == 0) {
         snprintf(error, error_bytes,
                  "resp-batch-bytes %llu cannot hold two RESP batches of the default table, and one "
                  "of round-ops-max %u operations, %u bytes a value: raise it to %llu, or lower "

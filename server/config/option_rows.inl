@@ -311,7 +311,8 @@ SW_OPTION(
     "Limit the memory of each loop for RESP batches, which tables share. The server pauses "
     "connections of tables that get none. A batch takes 80 bytes and twice the size of a value "
     "for each of round-ops-max operations. The limit must hold two batches of the default table "
-    "and one of any other. 0: resp-batches-max batches of the default table, at least 256M.")
+    "and one of any other. 0: resp-batches-max batches of the default table, 256M, or that of the "
+    "widest table, whichever is most.")
 SW_OPTION(frame_ops_max, "frame-ops-max", "limits", SW_ANY, SW_SIZE(0, 16 * SW_M), "0", "N",
           "Limit the keys in one bulk frame, at least 64. 0: 1M, or the number that half of "
           "arena-bytes holds with their values and the reply.")

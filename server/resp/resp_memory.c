@@ -23,6 +23,16 @@ static uint64_t pending_bytes(const struct sw_resp_memory *memory)
     return memory->pending_max * sizeof(struct sw_pending);
 }
 
+/* Raises a derived limit to what a table needs whose batches have `bytes` of I/O memory: its memory
+ * beside two batches of the first table. */
+static void raise_limit(struct sw_resp_memory *memory, uint64_t bytes)
+{
+    const uint64_t needs = 3 * pending_bytes(memory) + 2 * memory->kept_bytes + bytes;
+    if (memory->is_derived && memory->bytes_max < needs) {
+        memory->bytes_max = needs;
+    }
+}
+
 /* Returns whether the limits allow memory with `bytes` of I/O memory more. */
 static bool may_add(const struct sw_resp_memory *memory, uint64_t bytes)
 {
@@ -143,6 +153,7 @@ static struct sw_replies_memory *find(struct sw_resp_memory *memory, size_t byte
         small = frees && (small == NULL || i < memory->kept) ? one : small;
         fits |= one->io_bytes >= bytes;
     }
+    raise_limit(memory, bytes);
     bool allocates = may_add(memory, bytes);
     struct sw_replies_memory *added = allocates ? add(memory, bytes) : NULL;
     if (added != NULL) {
@@ -251,6 +262,7 @@ struct sw_resp_memory *sw_resp_memory_create(struct sw_resp *first)
     memory->pending_max = first->net->config->round_ops_max;
     memory->most = first->net->config->resp_batches_max;
     memory->bytes_max = first->net->config->resp_batch_bytes;
+    memory->is_derived = (first->net->config->derived & SW_DERIVED_BATCH_BYTES) != 0;
     memory->kept_bytes = first->replies[0].batch.memory_bytes;
     memory->all = calloc(memory->most, sizeof(struct sw_replies_memory *));
     for (; memory->all != NULL && memory->kept < count; memory->kept++) {

@@ -27,6 +27,7 @@ struct sw_resp_memory {
     uint32_t pending_max; /* pending replies of a batch */
     uint32_t most;        /* resp-batches-max */
     uint64_t bytes_max;   /* resp-batch-bytes */
+    bool is_derived;      /* that is its default, which a wide table may raise */
     uint64_t bytes;       /* of I/O memory and pending replies */
     uint32_t count;
     uint32_t kept;     /* never freed: those of the first table's batches */

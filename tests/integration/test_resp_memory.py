@@ -53,7 +53,8 @@ def one_client_of_many_tables():
 @case
 def many_clients_of_many_tables():
     """a loop has memory for resp-batches-max batches at most; clients of other tables wait, and what is unused is freed"""
-    tables, flags = 48, ("--capacity", "4K", "--loops", "1", "--tables-max", "64", "--frame-ops-max", "512")
+    flags = ("--capacity", "4K", "--loops", "1", "--tables-max", "64", "--frame-ops-max", "512", "--resp-arguments-max", "40K")
+    tables = 48
     with Server(*flags) as server, contextlib.ExitStack() as stack:
         several = [wire.Replies(stack.enter_context(server.connect())) for _ in range(tables)]
         create(several[0], tables)
@@ -72,6 +73,9 @@ def many_clients_of_many_tables():
         equal((wide, several[0].ask("SELECT", "wide"), several[0].ask("SET", 1, b"x" * 500), several[0].ask("GET", 1)),
               ("OK", "OK", "OK", b"x" * 500), "a table with larger batches")
         check(10 * one < server.metrics()[BYTES] <= 256 << 20, "memory for them, within the default of resp-batch-bytes")
+        words = (("TABLE", "CREATE", "wider", "value-bytes", 1200, "capacity", "1K"), ("SELECT", "wider"), ("SET", 1, b"x" * 1200))
+        equal([several[0].ask(*each) for each in words], ["OK"] * 3, "a table that raises the default of resp-batch-bytes")
+        check(server.metrics()[BYTES] > 256 << 20, "its memory")
         eventually(lambda: server.metrics()[BYTES] <= 3 * one, "unused memory is freed", 10)
 
 
