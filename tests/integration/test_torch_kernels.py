@@ -172,6 +172,13 @@ def shapes_of_values():
                     filled = torch.tensor(default).to(one.value_dtype).item()
                     check((lookup(keys, default)[0] == filled).all(), f"{dtype}, default {default}")
                 raises(ValueError, f"default: {highest + 1} is not within", lookup, keys, highest + 1)
+            raises(ValueError, f"values: {highest + 1} is not within", device.set_many, keys, highest + 1)
+            raises(ValueError, f"old: {highest + 1} is not within", device.cas_many, keys, highest + 1, 0)
+            device.set_many(keys, -1)
+            check((one.lookup(keys)[0] == filled).all(), f"{dtype}, one value for all keys")
+    with table("--value-bytes", "8", value_dtype="bool") as (_, device):
+        for default in (True, 1, np.True_):
+            check(device.get_many(put(torch.arange(9)), default=default).all(), f"default {default} of bool")
 
 
 @case

@@ -208,6 +208,8 @@ def one_number(given: Any, dtype: np.dtype[Any], what: str, signed: bool = False
     """Returns a number of the dtype. With `signed` a negative number of its width stands for the unsigned one of its bits."""
     if dtype.kind == "f":
         return _narrow(np.asarray(given, np.float64), dtype, what).item()
+    if dtype.kind == "b" and isinstance(given, (bool, np.bool_, int)) and 0 <= given <= 1:
+        return bool(given)
     if not _is_integer(given):
         raise TypeError(f"{what}: {shown(given)} is not an integer: give an integer ({dtype})")
     low, high = -2**(8 * dtype.itemsize - 1) if signed else np.iinfo(dtype).min, np.iinfo(dtype).max

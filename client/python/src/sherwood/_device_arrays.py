@@ -46,7 +46,7 @@ class Kind:
         """Returns the caller's values. One integer stands for the same value everywhere."""
         if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
             made = self.empty(shape, dtype, like, stream)
-            self.fill(made, None, given, stream)
+            self.fill(made, None, _arrays.one_number(given, dtype, "values", signed=True), stream)
             return made
         return given
 

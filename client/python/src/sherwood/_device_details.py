@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Optional, Union
 import numpy as np
 
 from . import _times, _words
+from ._arrays import one_number
 from ._cache import OPERATIONS
 from ._device_arrays import Taken, take
 from ._device_library import ffi
@@ -82,6 +83,8 @@ class Details:
             if not isinstance(given, (int, np.integer)) or isinstance(given, bool):
                 held.append(self._checked(given, layout.value_dtype, shape, what))
                 given = held[-1].array
+            else:
+                given = one_number(given, layout.value_dtype, what, signed=True)
             taken.kind.put(pairs, (slice(None),) * len(taken.shape) + (at,), given, stream)
         return self._run(constants.SHERWOOD_CAS, taken, taken.kind.made(pairs), None, True, None, stream, held=held)
 
