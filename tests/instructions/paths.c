@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * paths.c - a dozen paths of the table on the CPU, of the RESP parser, and of a loop that serves
- * pipelined commands, for tests/instructions/count.
+ * commands and frames, for tests/instructions/count.
  *
  * Prints the name of each path, then calls `counted` for it. callgrind counts the instructions of
  * that call. All keys and seeds are fixed, and each table has one thread, so every run takes the
@@ -15,7 +15,7 @@
 
 #include "proto/resp.h"
 #include "table/table.h"
-#include "tests/server/serve_fixture.h"
+#include "tests/server/bulk_fixture.h"
 
 #define CAPACITY (1U << 14)
 #define ENTRIES (CAPACITY / 4 * 3)
@@ -213,22 +213,58 @@ void cr_end_failed(const char *file, int line, const char *expression, const cha
     exit(1);
 }
 
+/* `count` operations a pipeline or frame, `repeats` times. */
+static const struct served_path {
+    const char *name;
+    enum sw_operation operation;
+    bool frame; /* a bulk frame; else RESP commands */
+    uint32_t count;
+    uint32_t repeats;
+} served_paths[] = {
+    {"served_set_512", SW_OPERATION_SET, false, COMMANDS, 1},
+    {"served_get_512", SW_OPERATION_GET, false, COMMANDS, 1},
+    {"served_set_16", SW_OPERATION_SET, false, 16, 32},
+    {"served_set_1", SW_OPERATION_SET, false, 1, 64},
+    {"served_get_1", SW_OPERATION_GET, false, 1, 64},
+    {"served_frame_set_1024", SW_OPERATION_SET, true, 1024, 4},
+    {"served_frame_get_1024", SW_OPERATION_GET, true, 1024, 4},
+    {"served_frame_set_1", SW_OPERATION_SET, true, 1, 64},
+};
+
 struct served {
     struct serve serve;
     struct fake *peer;
+    const struct served_path *path;
     struct commands commands;
+    struct stream requests;
 };
 
-/* Reads the commands of one pipeline, carries them out as one batch, and sends the replies. */
+static void set_requests(struct served *served)
+{
+    const struct served_path *path = served->path;
+    struct commands *commands = &served->commands;
+    served->requests.size = commands->size = 0;
+    if (path->frame) {
+        add_frame(&served->requests, path->operation, 1, 1, path->count);
+        return;
+    }
+    for (uint32_t i = 0; i < path->count; i++) {
+        add_command(commands, i, path->operation == SW_OPERATION_SET);
+    }
+    memcpy(served->requests.bytes, commands->text, commands->size);
+    served->requests.size = commands->size;
+}
+
+/* Sends the requests, carries them out, and sends the replies, again and again. */
 static void run_served(void *context)
 {
     struct served *served = context;
-    struct sw_seat *seat = &served->serve.loop->first;
-    require(fake_send(served->peer, served->commands.text, served->commands.size) ==
-                served->commands.size,
-            "the commands");
-    require(sw_resp_submit(&seat->resp), "sw_resp_submit");
-    while (!sw_batches_poll(&seat->batches, true)) {
+    const struct stream *requests = &served->requests;
+    for (uint32_t i = 0; i < served->path->repeats; i++) {
+        require(fake_send(served->peer, requests->bytes, requests->size) == requests->size,
+                "the requests");
+        while (serve_iteration_unchecked(&served->serve)) {
+        }
     }
 }
 
@@ -243,20 +279,17 @@ static void count_served(void)
     served.serve.config.capacity = CAPACITY;
     sw_config_fit(&served.serve.config);
     serve_start(&served.serve);
-    served.peer = serve_open(&served.serve);
-    for (int sets = 1; sets >= 0; sets--) {
-        served.commands.size = 0;
-        for (uint32_t i = 0; i < COMMANDS; i++) {
-            add_command(&served.commands, i, sets);
-        }
-        run_served(&served); /* the first pipeline allocates memory */
-        serve_until_idle(&served.serve);
+    for (size_t p = 0; p < sizeof(served_paths) / sizeof(served_paths[0]); p++) {
+        served.path = &served_paths[p];
+        served.peer = serve_open(&served.serve);
+        set_requests(&served);
+        run_served(&served); /* the first requests allocate memory */
+        const size_t replies = served.peer->out_bytes;
         served.peer->out_bytes = 0;
-        puts(sets ? "served_set_512" : "served_get_512");
+        puts(served.path->name);
         counted(run_served, &served);
-        serve_until_idle(&served.serve);
-        require(served.peer->out_bytes > (sets ? 5 : 8) * COMMANDS - 1, "the replies");
-        served.peer->out_bytes = 0;
+        require(served.peer->out_bytes == replies && replies > 0, "the replies");
+        serve_close(&served.serve, served.peer);
     }
 }
 

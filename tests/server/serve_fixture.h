@@ -77,7 +77,7 @@ static inline void serve_check(const struct serve *serve)
 }
 
 /* Everything but reading sockets, as in loop.c. Returns true if anything moved. */
-static inline bool serve_iteration(struct serve *serve)
+static inline bool serve_iteration_unchecked(struct serve *serve)
 {
     struct sw_loop *loop = serve->loop;
     bool moved = sw_seats_submit(&loop->active);
@@ -89,8 +89,14 @@ static inline bool serve_iteration(struct serve *serve)
     sw_iteration_begin_phase(
         &loop->net.iteration); /* what the peers send next is of the next one */
     moved |= sw_seats_settle(&loop->active);
-    serve_check(serve);
     return moved || (loop->net.retry && loop->net.stalled_count > 0);
+}
+
+static inline bool serve_iteration(struct serve *serve)
+{
+    const bool moved = serve_iteration_unchecked(serve);
+    serve_check(serve);
+    return moved;
 }
 
 static inline void serve_until_idle(struct serve *serve)
