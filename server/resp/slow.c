@@ -11,6 +11,9 @@
 #include "server/observe/timings.h"
 #include "server/resp/secrets.h"
 
+/* Counters of commands that are compared at once: a batch has few different commands. */
+#define COMPARED 16
+
 uint64_t sw_slow_begin(const struct sw_resp *resp)
 {
     return resp->owner.timings == NULL ? 0 : uv_hrtime();
@@ -155,14 +158,27 @@ void sw_slow_batch_done(const struct sw_replies *replies, struct sw_slow_batch *
     }
 }
 
-void sw_slow_batch_written(const struct sw_replies *replies, const struct sw_slow_batch *batch)
+/* Counts the commands from `first` to before `end` that the replies of the batch have counted. */
+static void count_written(const struct sw_replies *replies, const struct sw_slow_batch *batch,
+                          int first, int end)
 {
     const struct sw_loop_counters *counters = replies->resp->net->counters;
-    for (int id = 0; batch->tracks && id < SW_COMMAND_COUNT; id++) {
-        uint64_t count = counters->commands[id] - batch->commands[id];
+    for (int id = first; id < end; id++) {
+        const uint64_t count = counters->commands[id] - batch->commands[id];
         if (count > 0) {
             sw_latency_count(&replies->resp->owner.timings->latency, (enum sw_command_id)id,
                              batch->us, count);
+        }
+    }
+}
+
+void sw_slow_batch_written(const struct sw_replies *replies, const struct sw_slow_batch *batch)
+{
+    const uint64_t *now = replies->resp->net->counters->commands;
+    for (int id = 0; batch->tracks && id < SW_COMMAND_COUNT; id += COMPARED) {
+        const int end = id + COMPARED < SW_COMMAND_COUNT ? id + COMPARED : SW_COMMAND_COUNT;
+        if (memcmp(&now[id], &batch->commands[id], (size_t)(end - id) * sizeof(*now)) != 0) {
+            count_written(replies, batch, id, end);
         }
     }
 }

@@ -264,6 +264,12 @@ def latency():
         equal(histogram[1][:2], [b"calls", 20], "calls")
         equal(histogram[1][3][-1], 20, "the last bucket has all")
         check(histogram[1][3][::2] == sorted(histogram[1][3][::2]), "buckets")
+        others = ("get", "del", "exists", "ttl", "incr")
+        for name in others:
+            replies.ask(name, 1)
+        histogram = replies.ask("LATENCY", "HISTOGRAM", *others)
+        equal({name.decode(): row[1] for name, row in zip(histogram[::2], histogram[1::2])},
+              dict.fromkeys(others, 1), "calls of other commands")
         for first in range(0, 2000000, 60000):
             wire.call(bulk, wire.SET, range(first, first + 60000), range(60000))
         latest = {e[0].decode(): e[1:] for e in replies.ask("LATENCY", "LATEST")}
