@@ -336,6 +336,13 @@ def closing():
             thread.start()
         for _ in range(20):
             check(not device.get_many(keys)[1].any(), "no key is present")
+        part = device.table("default")
+        its = sherwood.torch.Table(part)
+        check(not its.lookup(keys)[1].any() and not part.get_many(keys)[1].any(), "no key is present")
+        part.close()
+        for lookup in (its.lookup, sherwood.torch.Table(part).lookup, part.get_many):
+            raises(sherwood.Refused, "this Device is closed: open its table again", lookup, keys)
+        raises(sherwood.Refused, "table: the text contains a NUL character", device.table, "default\0")
         device.close()
         for thread in threads:
             thread.join(60)

@@ -22,7 +22,7 @@ from ._device_details import Details, Span
 from ._device_library import ffi, load
 from ._errors import Lost, Refused, error_of
 from ._facts import Layout, Server, check_arrays, layout_of, read_server
-from ._link import Options, milliseconds
+from ._link import Options, c_text, milliseconds
 from ._native import ffi as native
 from ._native import lib as constants
 from ._plans import SUMS, refuse_values
@@ -78,7 +78,7 @@ class _Attached:
             fields, address = {}, int(ffi.cast("uintptr_t", self.lib.sherwood_cuda_server(pointer)))
         else:
             number, facts = ffi.new("uint32_t *"), ffi.new("uintptr_t *")
-            self.check(self.lib.sherwood_cuda_table(pointer, name.encode(), number, facts))
+            self.check(self.lib.sherwood_cuda_table(pointer, c_text(name, "table"), number, facts))
             fields, address = {"table": int(number[0])}, int(facts[0])
         return fields, read_server(native.cast("struct sherwood_server *", address))
 
@@ -167,11 +167,11 @@ class Device(Details):
 
     def close(self) -> None:
         """Waits for the calls on streams, then detaches. A Device that `table` returned ends alone, without a wait."""
-        was, self._is_closed = self._is_closed, True
+        self._is_closed = True
         if self._is_first:
             self._attached.close()
-        elif not was:
-            self.operator_tables.forget(self.operator_tables.own())
+        else:
+            self.operator_tables.close()
 
     @property
     def ordinal(self) -> int:

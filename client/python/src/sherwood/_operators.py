@@ -47,23 +47,30 @@ class Kernels:
 
 
 class Known:
-    """The numbers of the tables of one handle that kernels know. In a forked child nothing becomes known, and nothing changes."""
+    """The numbers of the tables of one handle that kernels know; `of` that: of one Device with this handle. In a forked child nothing
+    becomes known, and nothing changes."""
 
-    def __init__(self) -> None:
-        self.process = os.getpid()  # that attached the handle
-        self._lock = threading.RLock()  # under it the garbage collector may forget another table
-        self._numbers: Optional[set[int]] = set()  # None: the handle is closed
+    def __init__(self, of: Optional[Known] = None) -> None:
+        self.process = os.getpid() if of is None else of.process  # that attached the handle
+        self._of = of
+        # The garbage collector may forget another table under it.
+        self._lock: Any = threading.RLock() if of is None else of._lock
+        self._numbers: Optional[set[int]] = set()  # None: closed
 
     def add(self, number: int, table: Any) -> None:
-        """Makes a table known, unless its handle is closed."""
+        """Makes a table known, unless this is closed."""
         if self.process != os.getpid():
             return
         with self._lock:
-            if self._numbers is not None:
+            if self._numbers is None:
+                return
+            if self._of is not None:
+                self._of.add(number, table)
+            else:
                 code = lib.swpy_table_add(number, table)
                 if code < 0:
                     raise error_of(code, "")
-                self._numbers.add(number)
+            self._numbers.add(number)
 
     def forget(self, number: int) -> None:
         """Waits for the calls of a table, and forgets it."""
@@ -74,13 +81,21 @@ class Known:
             if known and self._numbers is not None:
                 self._numbers.remove(number)
         if known:
-            lib.swpy_table_remove(number)
+            self._remove(number)
 
     def close(self) -> None:
         """Waits for the calls of all tables, and forgets them. No later table becomes known."""
+        if self.process != os.getpid():
+            return
         with self._lock:
             numbers_, self._numbers = self._numbers, None
         for number in numbers_ or ():
+            self._remove(number)
+
+    def _remove(self, number: int) -> None:
+        if self._of is not None:
+            self._of.forget(number)
+        else:
             lib.swpy_table_remove(number)
 
 
@@ -88,7 +103,7 @@ class Tables:
     """The tables of one Device: they describe its handle to kernels."""
 
     def __init__(self, handle: Any, library: Any, table: int, ordinal: int, layout: Layout, known: Known) -> None:
-        self._handle, self._library, self._table, self._ordinal, self._layout, self._known = handle, library, table, ordinal, layout, known
+        self._handle, self._library, self._table, self._ordinal, self._layout, self._known = handle, library, table, ordinal, layout, Known(known)
         self._own = 0
         self._bit_values: Any = None  # kernels use its memory
 
@@ -124,6 +139,10 @@ class Tables:
     def forget(self, number: int) -> None:
         """Waits for the calls of a table, and forgets it."""
         self._known.forget(number)
+
+    def close(self) -> None:
+        """Waits for the calls of all tables, and forgets them. No later table becomes known."""
+        self._known.close()
 
     def _function(self, name: str) -> int:
         return _address(cuda.addressof(self._library, name))
