@@ -53,23 +53,21 @@ void sw_flights_init(struct sw_flights *flights, struct sw_submitter *submitter,
     sw_list_init(&flights->held);
 }
 
-/* Records the submit that ends now as an event of LATENCY if it was long and the table has grown: a
- * table in host memory grows inside a submit. */
-static void note_submit(struct sw_submitter *submitter)
+static uint64_t growths(const struct sw_submitter *submitter)
 {
-    struct sw_timings *timings = submitter->timings;
-    const uint64_t threshold_ms =
-        timings == NULL ? 0 : SW_LIVE(timings->config->latency_monitor_threshold);
-    const uint64_t us = threshold_ms == 0 ? 0 : now_us() - submitter->submitting_since_us;
-    if (threshold_ms == 0 || us / 1000 < threshold_ms) {
-        return;
-    }
     struct sw_table_stats stats;
     sw_table_stats(submitter->table, &stats);
-    if (stats.grown > submitter->grown) {
-        sw_timings_event(timings, SW_LATENCY_GROWTH, us);
-    }
-    submitter->grown = stats.grown;
+    return stats.grown;
+}
+
+/* Returns from how many milliseconds on a submit of the batch is an event of LATENCY if the table
+ * grows in it; 0: never. A table in host memory grows inside a submit of a write. */
+static uint64_t threshold_ms(const struct sw_submitter *submitter, const struct sw_batch *batch)
+{
+    const struct sw_timings *timings = submitter->timings;
+    const uint64_t set_ms =
+        timings == NULL ? 0 : SW_LIVE(timings->config->latency_monitor_threshold);
+    return set_ms == 0 || sw_flight_reads(batch) ? 0 : set_ms;
 }
 
 /* Enters the gate if the flight writes. Returns false if the gate is closed. */
@@ -116,8 +114,15 @@ static void leave_gate(struct sw_submitter *submitter, struct sw_flight *flight)
 
 static int submit(struct sw_submitter *submitter, struct sw_batch *batch)
 {
-    const int status = submitter->queue != NULL ? SW_OK : sw_submitter_open(submitter);
-    return status != SW_OK ? status : sw_batch_submit(submitter->queue, batch);
+    const uint64_t limit_ms = threshold_ms(submitter, batch);
+    const uint64_t grown = limit_ms == 0 ? 0 : growths(submitter);
+    int status = submitter->queue != NULL ? SW_OK : sw_submitter_open(submitter);
+    status = status != SW_OK ? status : sw_batch_submit(submitter->queue, batch);
+    const uint64_t us = limit_ms == 0 ? 0 : now_us() - submitter->submitting_since_us;
+    if (limit_ms != 0 && us / 1000 >= limit_ms && growths(submitter) > grown) {
+        sw_timings_event(submitter->timings, SW_LATENCY_GROWTH, us);
+    }
+    return status;
 }
 
 /* Submits waiting flights of all lists until the queue is full or the gate is closed. */
@@ -132,7 +137,6 @@ static void submit_waiting(struct sw_submitter *submitter)
         flight->batch.clock_ms = sw_flight_wall_ms();
         flight->batch.wants_expired_keys = true;
         int status = submit(submitter, &flight->batch);
-        note_submit(submitter);
         __atomic_store_n(&submitter->submitting_since_us, 0, __ATOMIC_RELAXED);
         if (status == SW_E_BUSY) {
             leave_gate(submitter, flight);

@@ -61,7 +61,6 @@ struct sw_submitter {
     struct sw_list waiting;       /* flights that the queue has not taken yet, oldest first */
     uint64_t submitting_since_us; /* atomic: when sw_batch_submit was called; 0: not inside it */
     struct sw_timings *timings;   /* NULL: submits are not timed */
-    uint64_t grown;               /* the table's number of growths at the last long submit */
 };
 
 struct sw_flights {

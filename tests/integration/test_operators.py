@@ -270,6 +270,13 @@ def latency():
         histogram = replies.ask("LATENCY", "HISTOGRAM", *others)
         equal({name.decode(): row[1] for name, row in zip(histogram[::2], histogram[1::2])},
               dict.fromkeys(others, 1), "calls of other commands")
+        equal(replies.ask("CONFIG", "SET", "latency-monitor-threshold", 0), "OK", "off")
+        wire.call(bulk, wire.SET, range(60000), range(60000))  # the table grows
+        equal(replies.ask("CONFIG", "SET", "latency-monitor-threshold", 1), "OK", "on")
+        for _ in range(5):
+            wire.call(bulk, wire.DELETE, range(1000000, 1060000))
+        latest = [e[0] for e in replies.ask("LATENCY", "LATEST")]
+        check(b"frame" in latest and b"table-growth" not in latest, latest)  # not in these
         for first in range(0, 2000000, 60000):
             wire.call(bulk, wire.SET, range(first, first + 60000), range(60000))
         latest = {e[0].decode(): e[1:] for e in replies.ask("LATENCY", "LATEST")}
