@@ -14,6 +14,7 @@ const struct sw_cachebench_library *const sw_cachebench_libraries[] = {
     &sw_cachebench_hkv,
     &sw_cachebench_hkv_host,
     &sw_cachebench_hkv_memory,
+    &sw_cachebench_hkv_memory_gpu,
 #endif
     NULL,
 };

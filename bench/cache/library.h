@@ -95,10 +95,12 @@ extern const struct sw_cachebench_library sw_cachebench_sherwood_throughput;
 extern const struct sw_cachebench_library sw_cachebench_sherwood_memory_host;
 extern const struct sw_cachebench_library sw_cachebench_sherwood_throughput_host;
 extern const struct sw_cachebench_library sw_cachebench_sherwood_rows; /* a table, for bench/rows */
-/* bench/peers/hkv.cu: with one bucket a key, with that and values on the host, and with two. */
+/* bench/peers/hkv.cu: one bucket a key, values on the GPU and on the host; two, on the host and on
+ * the GPU. */
 extern const struct sw_cachebench_library sw_cachebench_hkv;
 extern const struct sw_cachebench_library sw_cachebench_hkv_host;
 extern const struct sw_cachebench_library sw_cachebench_hkv_memory;
+extern const struct sw_cachebench_library sw_cachebench_hkv_memory_gpu;
 
 #ifdef __cplusplus
 }

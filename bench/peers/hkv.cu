@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * hkv.cu - HierarchicalKV as a library of the cache study: one bucket a key, with values in device
- * memory (`hkv`) or in pinned host memory (`hkv_host`), and two (`hkv_memory`, which takes no other
- * place for values than pinned host memory).
+ * memory (`hkv`) or in pinned host memory (`hkv_host`), and two, with values in pinned host memory
+ * (`hkv_memory`, as the library allocates them) or in device memory (`hkv_memory_gpu`).
  */
 #include <merlin_hashtable.cuh>
 
@@ -28,6 +28,7 @@ namespace
 
 using nv::merlin::EvictStrategy;
 using nv::merlin::HashTableOptions;
+using nv::merlin::MemoryType;
 using nv::merlin::TableMode;
 
 /* Each of the two policies gives the table another type. */
@@ -59,12 +60,42 @@ struct own_stream {
     }
 };
 
+/* With two buckets a key the library accepts only max_hbm_for_vectors 0, and so allocates values in
+ * pinned host memory. This allocator raises the table's limit behind the library's check, before
+ * the library allocates the values. */
+class device_values : public nv::merlin::DefaultAllocator
+{
+    using core = nv::merlin::Table<uint64_t, float, uint64_t>;
+
+  public:
+    void alloc(const MemoryType type, void **address, size_t size,
+               unsigned int flags = cudaHostAllocDefault) override
+    {
+        DefaultAllocator::alloc(type, address, size, flags);
+        if (table_ != nullptr) {
+            table_->remaining_hbm_for_vectors = SIZE_MAX;
+        } else if (type == MemoryType::Host && size == sizeof(core)) {
+            table_ = (core *)*address; /* create_table() fills it in, then allocates its parts */
+        }
+    }
+
+    void free(const MemoryType type, void *address) override
+    {
+        table_ = address == table_ ? nullptr : table_;
+        DefaultAllocator::free(type, address);
+    }
+
+  private:
+    core *table_ = nullptr;
+};
+
 template <int POLICY> class table : public under_test
 {
   public:
-    table(const HashTableOptions &options)
+    table(const HashTableOptions &options, bool values_on_host)
     {
-        hkv_.init(options);
+        bool raises = options.table_mode == TableMode::kMemory && !values_on_host;
+        hkv_.init(options, raises ? &device_values_ : nullptr);
     }
 
     void clear() override
@@ -144,7 +175,8 @@ template <int POLICY> class table : public under_test
         return false;
     }
 
-    own_stream own_; /* it outlives the table */
+    own_stream own_; /* this and the allocator outlive the table */
+    device_values device_values_;
     cudaStream_t stream_ = own_.stream;
     nv::merlin::HashTable<uint64_t, float, uint64_t, POLICY> hkv_;
 };
@@ -160,9 +192,10 @@ HashTableOptions options_of(const struct sw_cachebench_wanted *wanted, TableMode
     options.max_bucket_size = BUCKET_SLOTS;
     options.device_id = wanted->device;
     options.table_mode = mode;
-    /* All values in one memory. The mode of two buckets a key accepts only 0. */
+    /* All values in one memory. The mode of two buckets a key accepts only 0: see device_values. */
+    bool is_zero = values_on_host || mode == TableMode::kMemory;
     options.max_hbm_for_vectors =
-        values_on_host ? 0 : (buckets + 1) * BUCKET_SLOTS * wanted->dim * sizeof(float);
+        is_zero ? 0 : (buckets + 1) * BUCKET_SLOTS * wanted->dim * sizeof(float);
     options.num_of_buckets_per_alloc = 1;
     while (options.num_of_buckets_per_alloc < BUCKETS_AN_ALLOCATION &&
            options.num_of_buckets_per_alloc * 2 <= buckets) {
@@ -177,9 +210,10 @@ void *hkv_open(const struct sw_cachebench_wanted *wanted, TableMode mode, bool v
     try {
         HashTableOptions options = options_of(wanted, mode, values_on_host);
         if (wanted->custom) {
-            return static_cast<under_test *>(new table<EvictStrategy::kCustomized>(options));
+            return static_cast<under_test *>(
+                new table<EvictStrategy::kCustomized>(options, values_on_host));
         }
-        return static_cast<under_test *>(new table<EvictStrategy::kLru>(options));
+        return static_cast<under_test *>(new table<EvictStrategy::kLru>(options, values_on_host));
     } catch (const std::exception &e) {
         snprintf(reason, reason_size, "%s", e.what());
         (void)cudaGetLastError(); /* `reason` reports the error: clear it */
@@ -200,6 +234,12 @@ void *on_host_open(const struct sw_cachebench_wanted *wanted, char *reason, size
 void *two_buckets_open(const struct sw_cachebench_wanted *wanted, char *reason, size_t reason_size)
 {
     return hkv_open(wanted, TableMode::kMemory, true, reason, reason_size);
+}
+
+void *two_on_device_open(const struct sw_cachebench_wanted *wanted, char *reason,
+                         size_t reason_size)
+{
+    return hkv_open(wanted, TableMode::kMemory, false, reason, reason_size);
 }
 
 /* Runs `work` and waits for the device. On false one line on stderr says what failed. */
@@ -302,6 +342,22 @@ extern "C" const struct sw_cachebench_library sw_cachebench_hkv_memory = {
     true,
     false,
     two_buckets_open,
+    hkv_close,
+    hkv_clear,
+    hkv_size,
+    hkv_capacity,
+    hkv_call,
+};
+
+extern "C" const struct sw_cachebench_library sw_cachebench_hkv_memory_gpu = {
+    "hkv_memory_gpu",
+    ABOUT ", TableMode::kMemory, values in device memory by an allocator of the study",
+    SW_CACHEBENCH_BIT(INSERT_OR_ASSIGN) | SW_CACHEBENCH_BIT(FIND),
+    true,
+    true,
+    true,
+    false,
+    two_on_device_open,
     hkv_close,
     hkv_clear,
     hkv_size,

@@ -96,7 +96,7 @@ def help_text():
 @case
 def everything():
     """--all runs every study, with every library, each once"""
-    libraries = f"{EVERYTHING},{CACHES},hkv,hkv_host,hkv_memory".replace(",", " ")
+    libraries = f"{EVERYTHING},{CACHES},hkv,hkv_host,hkv_memory,hkv_memory_gpu".replace(",", " ")
     with Folder("timing", "memory_bandwidth", "cuckoo", "cache", "rows",
                 libraries=libraries) as folder:
         text = folder.run("--all", "--timing", "--cuco", "--cache")
@@ -104,7 +104,7 @@ def everything():
                                call("memory_bandwidth", folder, *COMMIT),
                                call("cuckoo", folder, *COMMIT),
                                call("cache", folder, *COMMIT, "--libraries",
-                                    f"{CACHES},hkv,hkv_host,hkv_memory"),
+                                    f"{CACHES},hkv,hkv_host,hkv_memory,hkv_memory_gpu"),
                                call("rows", folder, *COMMIT)])
         check("notice: there are no plots: gnuplot is not installed" in text, text)
         equal(text.count("notice"), 1, text)
@@ -117,7 +117,7 @@ def everything():
 @case
 def selections():
     """each flag selects its studies and libraries, and --quick is passed on"""
-    libraries = f"{EVERYTHING},{CACHES},hkv,hkv_host,hkv_memory".replace(",", " ")
+    libraries = f"{EVERYTHING},{CACHES},hkv,hkv_host,hkv_memory,hkv_memory_gpu".replace(",", " ")
     for flags, wanted in (
             (["--timing"], [("timing", "--libraries", "sherwood")]),
             (["--cuco"], [("timing", "--libraries", "cuco_linear")]),
@@ -126,10 +126,10 @@ def selections():
             (["--bght"], [("timing", "--libraries", "bght_b8,bght_b16")]),
             (["--gpurhh", "--timing"], [("timing", "--libraries", "gpurhh,sherwood")]),
             (["--cache"], [("cache", "--libraries", CACHES)]),
-            (["--hkv"], [("cache", "--libraries", "hkv,hkv_host,hkv_memory")]),
+            (["--hkv"], [("cache", "--libraries", "hkv,hkv_host,hkv_memory,hkv_memory_gpu")]),
             (["--hkv", "--cache", "--timing"],
              [("timing", "--libraries", "sherwood"),
-              ("cache", "--libraries", f"hkv,hkv_host,hkv_memory,{CACHES}")]),
+              ("cache", "--libraries", f"hkv,hkv_host,hkv_memory,hkv_memory_gpu,{CACHES}")]),
             (["--cuckoo"], [("cuckoo",)]),
             (["--rows"], [("rows",)]),
             (["--memory-bandwidth"], [("memory_bandwidth",)])):
