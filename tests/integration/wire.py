@@ -238,7 +238,7 @@ def parse_message(data):
         if tag & 7 == 0:
             fields[tag >> 3] = number()
         else:
-            size = number()
+            size = {1: 8, 5: 4}.get(tag & 7) or number()
             fields[tag >> 3] = data[at:at + size]
             at += size
     return fields
