@@ -236,29 +236,50 @@ for each in SHAPES:
     case(of_kind)
 
 
+def by_devices(table, what):
+    """Tests arrays on a GPU, beside a log or without one, and a server that reads this log."""
+    rng = random.Random(f"{SEED} {table.shape.name}")
+    with Directory() as path:
+        log = ("--data-dir", str(path), "--appendonly", "yes", "--appendfsync", "no")
+        log = () if table.shape.engine == "cache" or rng.random() < .5 else log
+        with serving(*CUDA, *table.shape.options, *log, program=EMULATED) as server:
+            with contextlib.closing(Devices(server, table.shape)) as devices:
+                by_arrays(rng, devices, table, what)
+            compare(server, table, what)
+        if log:
+            with serving(*CUDA, *table.shape.options, *log, program=EMULATED) as server:
+                compare(server, table, what + ", from the log")
+
+
 @case
 def emulated_cuda():
-    """integers of two engines, rows and key sets on the CUDA backend, whose kernels the emulator runs: by frames, RESP, MULTI, a GPU"""
+    """tables of every kind on the CUDA backend, whose kernels the emulator runs: by arrays on a GPU; some also by frames, RESP, MULTI"""
     if not EMULATED.exists():
         raise Skip("make emulated-daemon has not been run")
     if EMULATED.stat().st_mtime < wire.OPERATIONS.stat().st_mtime:
         raise Skip("the emulated daemon is older than proto/ops/operations.h: make emulated-daemon")
-    for shape in (SHAPES[0], SHAPES[2], SHAPES[3], *(shape for shape in SHAPES if shape.numbers == "none")):
+    has_devices = Python in doors_here()
+    for shape in SHAPES:
         table, what = Table(shape), f"seed {SEED}: {shape.name} on CUDA"
+        if shape not in (SHAPES[0], SHAPES[2], SHAPES[3]) and shape.numbers != "none":
+            if has_devices:
+                by_devices(table, what)
+            continue
         with serving(*CUDA, *shape.options, program=EMULATED) as server, server.connect() as connection:
             if shape.numbers == "integer":
                 by_one_key(random.Random(SEED), wire.Replies(connection), table, what)
-            session(server, table, what, [Frames] + ([Devices] if Python in doors_here() else []))
+            session(server, table, what, [Frames] + ([Devices] if has_devices else []))
 
 
 @case
 def none_was_left_out():
-    """every row ran by frames and by rings on some table, and by RESP if it has a command"""
+    """every row ran by frames, by rings and by arrays on a GPU on some table, and by RESP if it has a command"""
     if len(sys.argv) > 1:
         raise Skip("not all tables were tried")
     for row in ROWS:
         interfaces = {"Frames", "Library", "Rings"} | ({"Segments"} if row.name in wire.READS else set())
         interfaces |= {"RESP"} if row.acl == "SAME" and row.guard != "SHORTEN" else set()
+        interfaces |= {"Devices"} & {interface for interface, _ in DONE}
         by = {interface for interface, name in DONE if name == row.name}
         check(interfaces <= by, f"{row.name} was not carried out by {interfaces - by}")
 
