@@ -261,17 +261,17 @@ def trainings(torch, layer, lr, start):
 
 @case
 def embedding():
-    """training with an Embedding gives the losses and rows of torch's own embedding bit by bit, over each kind of calls"""
+    """training with an Embedding gives the losses and rows of torch's own embedding bit by bit, over each kind of calls, also compiled"""
     torch = needs_torch()
     import sherwood.torch  # pylint: disable=import-outside-toplevel,redefined-outer-name
     with clients(*ROWS) as kinds:
         for calls, wait in kinds:
-            for lr in (0.125, 0.1):
+            for lr in (0.125, 0.1, 0.5):
                 kinds[0][0].flush()
                 torch.manual_seed(7)
-                table = sherwood.torch.Table(calls, wait=wait)
-                layer = sherwood.torch.Embedding(table, 4, lr=lr)
+                layer = sherwood.torch.Embedding(table := sherwood.torch.Table(calls, wait=wait), 4, lr=lr)
                 equal((list(layer.parameters()), layer.state_dict()), ([], {}), "nothing for an optimizer, nothing in a checkpoint")
+                layer.compile(backend="eager", disable=lr != 0.5)
                 trainings(torch, layer, lr, torch.randn(60, 4).to(table.state.device))
                 unknown = torch.tensor([[5, 6]], device=table.state.device)
                 equal((layer.eval()(unknown).tolist(), table.lookup(unknown)[1].any().item()), ([[[0] * 4] * 2], False), "eval stores nothing")

@@ -411,7 +411,7 @@ def collected():
 def compiled():
     """a compiled program calls the kernels in the order of its source"""
     torch, put = setup()
-    with table() as (one, _):
+    with table() as (one, device):
         keys, values = put(torch.arange(64)), put(torch.arange(64) + 100)
         ops = torch.ops.sherwood
         def program(keys, values, out, mask):
@@ -428,6 +428,12 @@ def compiled():
                           (torch.compile(program, backend="aot_eager", fullgraph=True), (None, None))):  # it would copy results
             first, second, found = run(keys, values, *into)
             check(torch.equal(first, values) and torch.equal(second, values * 2) and found.all(), f"{first} {second} {found}")
+
+        def around(keys):
+            one.set_(keys, keys)
+            return device.get_many(keys)[0] + 1
+
+        check(torch.equal(torch.compile(around, backend="aot_eager")(keys), keys + 1), "a call of the Device ends a graph")
 
 
 if __name__ == "__main__":

@@ -102,6 +102,9 @@ class Table:
 
     def set_absent(self, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
         """Stores values of absent keys. Returns the value that each key then has. Not an operator: torch.compile ends a graph here."""
+        if torch.compiler.is_dynamo_compiling():
+            stored: torch.Tensor = torch.compiler.disable(self.set_absent)(keys, values)
+            return stored
         old, was = self.calls.set_many(keys.contiguous(), values.contiguous(), only="absent", previous=True, **_options(self, keys))
         return torch.where(was.view(-1, *[1] * len(self.value_shape)), old, values)
 
