@@ -169,7 +169,10 @@ def refusals():
     with table_of("--max-capacity", "64K") as (jax, client, table):
         keys, state = jax.numpy.arange(9), table.state
         raises(TypeError, "the keys have the dtype int32, and this call needs uint64 or int64", table.lookup, state, keys.astype("int32"))
-        raises(TypeError, "the default 0.5 is not an integer", table.lookup, state, keys, 0.5)
+        raises(TypeError, "the default 0.5 is not an integer", table.lookup, state, keys, jax.numpy.float32(0.5))
+        for default, error, text in ((0.5, TypeError, "0.5 is not an integer"), (np.int64(-1), ValueError, "-1 is not within 0 to 18446744073709551615"),
+                                     (2**64, ValueError, "18446744073709551616 is not within")):
+            raises(error, f"default: {text}", table.lookup, state, keys, default)
         for wrong, text in ((jax.numpy.zeros(3, "int32"), "the shape (3,) and the dtype int32"), (keys, "the shape (9,) and the dtype int64"),
                             (np.float32(1), "the shape () and the dtype float32"), (None, "NoneType"), (3, "int")):
             raises(TypeError, f"get: the first argument is {'an array of ' if '(' in text else ''}{text}, and no state: give", table.lookup, wrong, keys)

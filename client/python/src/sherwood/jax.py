@@ -26,7 +26,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import _plans
+from . import _arrays, _plans
 from ._client import Client
 from ._errors import Full, Refused
 from ._facts import check_arrays, server_of
@@ -74,6 +74,8 @@ class Table:
     def lookup(self, state: jax.Array, keys: jax.Array, default: Any = 0) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Returns the values of keys, a mask of the present ones, and the next state. An absent key has the value `default`."""
         state, values, found = self._call("get", lib.SHERWOOD_GET, state, keys, previous=True, found=True)
+        if isinstance(default, (int, float, np.integer, np.floating)) and not isinstance(default, bool):
+            default = _arrays.one_number(default, self._layout.value_dtype, "default")
         if not (isinstance(default, int) and default == 0):  # absent keys have zeros
             if self._layout.value_dtype.kind in "iu" and jnp.issubdtype(jnp.result_type(default), jnp.floating):
                 raise TypeError(f"get: the default {default} is not an integer: give a value of {values.dtype}")
