@@ -251,6 +251,12 @@ def switches():
                         device.set_many(keys, keys, stream=fake_torch.Stream())
                     device.check(wait=True)
                     equal([("0.3 ms" in str(each.message), each.filename) for each in said], [(True, __file__)] * (not shared))
+            with tempfile.NamedTemporaryFile(suffix=".so") as older, sherwood.connect(server.unix) as client:
+                older.write(LIBRARY.read_bytes().replace(b"sherwood_cuda_switches\0", b"sherwood_cuda_is_later\0"))
+                older.flush()
+                os.environ["SHERWOOD_CUDA_LIBRARY"] = older.name
+                with client.attach() as device:
+                    equal((device.switches, device.ordinal), (False, 0), "of a library without the function")
     finally:
         del sys.modules["torch"]
         os.environ.pop("EMU_MPS", None)

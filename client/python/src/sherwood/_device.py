@@ -196,8 +196,10 @@ class Device(Details):
     @property
     def switches(self) -> bool:
         """Whether the GPU works for this process and the server by turns. On another GPU, and with NVIDIA's Multi-Process
-        Service, it does not."""
-        return bool(self._lib.sherwood_cuda_switches(self._use()))
+        Service, it does not, and an older libsherwood-cuda does not tell: False."""
+        function = getattr(self._lib, "sherwood_cuda_switches", None)
+        pointer = self._use()
+        return function is not None and bool(function(pointer))
 
     def warn_of_switches(self) -> None:
         """Warns of the first call in stream order that it is slow, if it is. The warning is about the line of the program."""
