@@ -129,6 +129,18 @@ int swpy_copy(void *to, void *from)
     return SWPY_NONE;
 }
 
+/* Refuses a tensor whose storage a program has resized to 0: no call may take it for a result that
+ * is not wanted. */
+static int inspect_memory(const struct swpy_array *array, const char *what)
+{
+    const void *data = NULL;
+    if (array->count > 0 && swpy_torch.const_data(array->tensor, &data) == 0 && data == NULL) {
+        return swpy_fail(SHERWOOD_E_INVALID,
+                         "%s: the storage of the tensor is empty: resize it to its elements", what);
+    }
+    return SWPY_NONE;
+}
+
 int swpy_inspect(const struct swpy_work *work, void *tensor, const char *what,
                  const int32_t types[2], struct swpy_array *array)
 {
@@ -158,7 +170,7 @@ int swpy_inspect(const struct swpy_work *work, void *tensor, const char *what,
                          "it there",
                          what);
     }
-    return SWPY_NONE;
+    return inspect_memory(array, what);
 }
 
 /* Returns whether the first dimensions of `wide` are those of `array`. */

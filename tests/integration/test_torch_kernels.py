@@ -228,6 +228,11 @@ def refusals():
             raises(error, f"default: {text}", device.get_many, keys, default=default)
             raises(error, f"default: {text}", device.get_many, keys, default=default, stream=0)
         raises(RuntimeError, "default: the number is no value of the table: give an integer of 8 bytes", ops.lookup, one.number, one.state, keys, 1.5)
+        for emptied, kind in enumerate((torch.int64, torch.int64, torch.bool)):
+            given = [put(torch.zeros(16, dtype=torch.int64)), put(torch.zeros(16, dtype=torch.int64)), put(torch.zeros(16, dtype=torch.bool))]
+            given[emptied] = torch.zeros(16, dtype=kind, device=keys.device)
+            given[emptied].untyped_storage().resize_(0)
+            raises(sherwood.Refused, f"{('keys', 'out', 'found')[emptied]}: the storage of the tensor is empty", one.lookup_into, *given)
         bytes_ = put(torch.full((9,), 7, dtype=torch.int64))
         one.lookup_into(keys, put(values), bytes_)  # Python stores a mask in any dtype
         equal(bytes_.tolist(), [0] * 9)
