@@ -53,9 +53,6 @@ static void close_launcher(void *context)
         (void)cudaEventDestroy(launcher->lanes[i].done);
         pthread_mutex_destroy(&launcher->lanes[i].turn);
     }
-    if (launcher->alone_done != NULL) {
-        (void)cudaEventDestroy(launcher->alone_done);
-    }
     for (uint32_t i = 0; i < launcher->stream_count; i++) {
         (void)cudaStreamDestroy(launcher->streams[i]);
     }
@@ -142,10 +139,7 @@ static cudaError_t end_alone(struct sw_cuda_launcher *launcher,
 {
     if (channel->owner->writes != channel->writes_before) {
         launcher->last = channel->owner;
-    }
-    if (launcher->lane_count > 0 && error == cudaSuccess) {
         launcher->alone_count++;
-        error = cudaEventRecord(launcher->alone_done, channel->stream);
     }
     unlock_all(launcher);
     return error;
@@ -177,16 +171,8 @@ static void add_lane(struct sw_cuda_launcher *launcher)
     pthread_mutex_lock(&launcher->turn);
     struct sw_cuda_lane *lane = &launcher->lanes[launcher->lane_count];
     if (launcher->lane_count < SW_CUDA_LANES_MAX && !launcher->lanes_failed) {
-        cudaError_t error = cudaEventCreateWithFlags(&lane->done, cudaEventDisableTiming);
-        if (error == cudaSuccess && launcher->alone_done == NULL) {
-            error = cudaEventCreateWithFlags(&launcher->alone_done, cudaEventDisableTiming);
-        }
-        if (error == cudaSuccess && launcher->last != NULL) { /* it has not recorded alone_done */
-            error = cudaEventSynchronize(launcher->last->write_done);
-        }
-        if (error == cudaSuccess) {
+        if (cudaEventCreateWithFlags(&lane->done, cudaEventDisableTiming) == cudaSuccess) {
             pthread_mutex_init(&lane->turn, NULL);
-            lane->alone_seen = launcher->alone_count;
             __atomic_store_n(&launcher->lane_count, launcher->lane_count + 1, __ATOMIC_RELEASE);
         } else {
             __atomic_store_n(&launcher->lanes_failed, true, __ATOMIC_RELAXED);
@@ -240,6 +226,8 @@ static struct sw_cuda_lane *take_lane(struct sw_cuda_launcher *launcher)
     return lane;
 }
 
+/* The last launch alone waits for those before it. Its table may have recorded write_done again
+ * since then, for a later launch. */
 static cudaError_t begin_on_lane(struct sw_cuda_launcher *launcher, struct sw_cuda_channel *channel)
 {
     struct sw_cuda_lane *lane = channel->lane;
@@ -247,8 +235,9 @@ static cudaError_t begin_on_lane(struct sw_cuda_launcher *launcher, struct sw_cu
     if (lane->last != NULL && lane->last != channel->owner) {
         error = cudaStreamWaitEvent(channel->stream, lane->done, 0);
     }
-    if (error == cudaSuccess && lane->alone_seen != launcher->alone_count) {
-        error = cudaStreamWaitEvent(channel->stream, launcher->alone_done, 0);
+    if (error == cudaSuccess && lane->alone_seen != launcher->alone_count &&
+        launcher->last != NULL) {
+        error = cudaStreamWaitEvent(channel->stream, launcher->last->write_done, 0);
     }
     lane->alone_seen = launcher->alone_count;
     return error;

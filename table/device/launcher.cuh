@@ -72,8 +72,8 @@ struct sw_cuda_lane {
     struct sw_cuda_channel_owner *last; /* table of the last launch; NULL: none, or closed */
     cudaEvent_t done;                   /* recorded after the last launch */
     bool was_used;                      /* by a launch for which no launch alone has waited */
-    uint64_t
-        alone_seen; /* the launcher's `alone_count` when a launch last waited for those alone */
+    uint64_t alone_seen; /* the launcher's `alone_count` when a launch last waited for those alone;
+                            0: never */
     struct sw_cuda_scratch_area areas[2];
     uint64_t short_until_ns; /* no allocation before this time, because one failed */
 };
@@ -88,8 +88,7 @@ struct sw_cuda_launcher {
     uint32_t multiprocessors;
     pthread_mutex_t turn;               /* guards the members below, except the lanes' */
     struct sw_cuda_channel_owner *last; /* table of the last launch alone; NULL: none, or closed */
-    cudaEvent_t alone_done;             /* recorded after the last launch alone; NULL: no lanes */
-    uint64_t alone_count;               /* times that it was recorded; changed under all locks */
+    uint64_t alone_count;               /* launches alone; changed, like `last`, under all locks */
     struct sw_cuda_scratch_area areas[2]; /* of launches alone: 32-bit keys, 64-bit keys */
     struct sw_cuda_lane lanes[SW_CUDA_LANES_MAX];
     uint32_t lane_count; /* atomic; only rises */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_read_launches.c - which batches of reads share a launch, and when it begins.
+ * test_read_launches.c - which batches of reads share a launch, and when it begins; and how
+ * many calls a write needs.
  *
  * A submit that defers its batch calls nothing of the runtime. So the number of calls tells which
  * submit or poll launches.
@@ -394,6 +395,48 @@ static void lanes_lack_memory(struct many *m)
     printf("ok a write needs no lane\n");
 }
 
+/* Returns the calls of a write to table t. `alone`: the key expires, so the launch runs alone. */
+static uint64_t calls_of_write(struct many *m, uint32_t t, bool alone)
+{
+    struct sw_batch set = {.op = SW_SET, .count = 1, .keys = m->keys, .values = m->keys};
+    set.clock_ms = alone ? 1000 : 0;
+    set.expire_at = alone ? 2000 : 0;
+    emu_fail_call(0);
+    expect(sw_batch_run(m->queues[t], &set) == SW_OK, "a key is stored");
+    return emu_calls();
+}
+
+/* Two tables that share a lane: in this mode each launch ends before the next one begins. */
+static void lanes_wait_for_launches_alone(struct many *m)
+{
+    open_many(m, 2);
+    (void)calls_of_write(m, 1, false);
+    const uint64_t calls = calls_of_write(m, 1, false);
+    (void)calls_of_write(m, 0, true);
+    expect(calls_of_write(m, 1, false) == calls + 1, "a lane waits for a launch alone");
+    expect(calls_of_write(m, 1, false) == calls, "but once");
+    close_many(m);
+    printf("ok a lane waits once for a launch alone\n");
+}
+
+/* The second table makes a lane: a daemon's self-test is such a table. The next write waits for
+ * what ran on the lane. */
+static void lanes_cost_no_calls(struct many *m)
+{
+    open_many(m, 1);
+    const uint64_t calls = calls_of_write(m, 0, false);
+    close_many(m);
+    open_many(m, 2);
+    m->count = 1;
+    sw_queue_destroy(m->queues[1]);
+    sw_table_destroy(m->tables[1]);
+    (void)calls_of_write(m, 0, false);
+    expect(calls_of_write(m, 0, false) == calls,
+           "the number of calls is that of a table which was always alone");
+    close_many(m);
+    printf("ok a lane costs a table that is alone no calls\n");
+}
+
 int main(void)
 {
     struct fixture f;
@@ -416,6 +459,8 @@ int main(void)
     failed_reads_are_forgotten();
     failures_end_reads(&m);
     lanes_lack_memory(&m);
-    printf("11 passed, 0 failed\n");
+    lanes_cost_no_calls(&m);
+    lanes_wait_for_launches_alone(&m);
+    printf("13 passed, 0 failed\n");
     return 0;
 }
