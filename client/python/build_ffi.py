@@ -136,12 +136,13 @@ int swpy_wait_durable(struct sherwood *client, uint64_t log, uint64_t sequence, 
 bool swpy_has_written(const struct sherwood *client);
 void swpy_forget(struct sherwood *client);
 uintptr_t swpy_jax_handler(void);
+uintptr_t swpy_jax_cuda_handler(void);
 int64_t swpy_jax_add(struct sherwood *client);
 void swpy_jax_remove(int64_t number);
 extern "Python+C" struct sherwood *swpy_jax_open(int64_t number, char *text, size_t text_bytes);
 struct swpy_table {
-    uintptr_t cuda, call, error; uint32_t table; int in_order; int32_t device_type, device_index;
-    int32_t key_types[2]; int32_t value_types[2]; int32_t value_bytes; int is_integer, is_signed; int64_t row; int add; uintptr_t bit_values; };
+    uintptr_t cuda, call, check, error; uint32_t table; int in_order; int32_t key_bytes, value_bytes; int64_t row;
+    int32_t device_type, device_index; int32_t key_types[2]; int32_t value_types[2]; int is_integer, is_signed; int add; uintptr_t bit_values; };
 enum swpy_failure { SWPY_NONE, SWPY_ARGUMENTS, SWPY_LATE };
 const char *swpy_torch_function(uint32_t i);
 int swpy_torch_bind(const uintptr_t *addresses, const char *key);
@@ -209,7 +210,7 @@ def builder() -> FFI:
     made = FFI()
     made.cdef(DECLARATIONS.replace("@OPERATIONS@", operations((CSRC / "client" / "sherwood.h").read_text(encoding="utf-8"))))
     made.set_source(
-        "sherwood._native", '#include "client/sherwood-cluster.h"\n#include "client/sherwood-replicas.h"\n#include "client/sherwood-tables.h"\n#include "client/sherwood-trace.h"\n#include "client/python/csv.h"\n#include "client/python/jax_ffi.h"\n#include "client/python/native.h"\n#include "client/python/operators.h"\n#include "proto/operation.h"\n',
+        "sherwood._native", '#include "client/sherwood-cluster.h"\n#include "client/sherwood-replicas.h"\n#include "client/sherwood-tables.h"\n#include "client/sherwood-trace.h"\n#include "client/python/csv.h"\n#include "client/python/jax_cuda.h"\n#include "client/python/jax_ffi.h"\n#include "client/python/native.h"\n#include "client/python/operators.h"\n#include "proto/operation.h"\n',
         sources=sources, include_dirs=[str(CSRC)], extra_objects=archives, libraries=names,
         # sigprocmask makes the same system call for the calling thread, and its symbol is older: with it
         # the wheel runs with glibc 2.17.

@@ -4,39 +4,12 @@
  */
 #include "client/python/operator_arrays.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "client/python/device_call.h"
 #include "client/python/operator_tables.h"
 #include "client/python/torch_functions.h"
 #include "client/sherwood-cuda.h"
-
-typedef int call_function(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
-typedef const char *error_function(void);
-
-static _Thread_local struct {
-    int code;
-    char text[512];
-} failure;
-
-int swpy_fail(int code, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(failure.text, sizeof(failure.text), format, arguments);
-    va_end(arguments);
-    failure.code = code;
-    return code;
-}
-
-int swpy_torch_failure(char *text, size_t text_bytes)
-{
-    const int code = failure.code;
-    (void)snprintf(text, text_bytes, "%s", failure.text);
-    failure.code = SWPY_NONE;
-    return code;
-}
 
 int swpy_begin(struct swpy_work *work, const uint64_t *stack)
 {
@@ -61,9 +34,9 @@ void swpy_end(struct swpy_work *work, int code)
         swpy_table_leave(work->table);
     }
     if (code != SWPY_NONE) {
-        swpy_torch.check(false, "sherwood", "operators.c", 0, failure.text);
+        swpy_torch.check(false, "sherwood", "operators.c", 0, swpy_failure());
     }
-    failure.code = SWPY_NONE; /* of what was tried on the way */
+    swpy_forget_failure(); /* of what was tried on the way */
 }
 
 void *swpy_own(struct swpy_work *work, void *tensor)
@@ -208,7 +181,7 @@ int swpy_find_input(struct swpy_work *work, struct swpy_array *array)
     if (swpy_torch.is_contiguous(array->tensor, &is_contiguous) != 0 || !is_contiguous) {
         void *whole = swpy_make(work, array->dimensions, array->sizes, array->type);
         if (whole == NULL || swpy_copy(whole, array->tensor) != SWPY_NONE) {
-            return failure.code;
+            return SWPY_ARGUMENTS;
         }
         array->tensor = whole;
     }
@@ -248,12 +221,8 @@ int swpy_carry_out(const struct swpy_work *work, int operation, uint32_t flags,
     call.count = (size_t)keys->count;
     call.previous = previous;
     call.found = found;
-    call.when = table->in_order != 0 ? SHERWOOD_CUDA_IN_ORDER : SHERWOOD_CUDA_AFTER;
-    call.table = table->table;
     if (swpy_torch.current_stream(table->device_index, &call.stream) != 0) {
         return swpy_fail(SWPY_ARGUMENTS, "torch has no current stream on the device of the table");
     }
-    const int status = ((call_function *)table->call)((struct sherwood_cuda *)table->cuda, &call);
-    return status == SHERWOOD_OK ? SWPY_NONE
-                                 : swpy_fail(status, "%s", ((error_function *)table->error)());
+    return swpy_device_call(table, &call);
 }

@@ -30,8 +30,6 @@ struct swpy_array {
     int32_t type;
 };
 
-int swpy_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 /* Begins a call of the table `stack[0]`; owns its state, `stack[1]`, and its keys, `stack[2]`. */
 int swpy_begin(struct swpy_work *work, const uint64_t *stack);
 /* Ends a call: frees what it owns, and throws torch's exception if `code` is a failure. */

@@ -38,13 +38,15 @@ static void unlock_tables(void)
     (void)pthread_mutex_unlock(&tables.lock);
 }
 
+static void register_forks(void)
+{
+    (void)pthread_atfork(lock_tables, unlock_tables, unlock_tables);
+}
+
 void swpy_tables_survive_forks(void)
 {
-    static bool is_done;
-    if (!is_done) {
-        (void)pthread_atfork(lock_tables, unlock_tables, unlock_tables);
-    }
-    is_done = true;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, register_forks);
 }
 
 static struct entry **find(int64_t number)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * operator_tables.h - the tables that kernels of operators know by their numbers.
+ * operator_tables.h - the tables that operators of torch and the handler of XLA know by their
+ * numbers.
  */
 #ifndef SHERWOOD_PYTHON_OPERATOR_TABLES_H
 #define SHERWOOD_PYTHON_OPERATOR_TABLES_H
@@ -11,7 +12,7 @@
  * if a process that has forked made it. */
 const struct swpy_table *swpy_table_enter(int64_t number);
 void swpy_table_leave(const struct swpy_table *table);
-/* Keeps the lock of the tables usable in forked children. One thread calls it. */
+/* Keeps the lock of the tables usable in forked children. */
 void swpy_tables_survive_forks(void);
 
 #endif

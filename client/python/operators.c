@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "client/python/device_call.h"
 #include "client/python/operator_arrays.h"
 #include "client/python/operator_tables.h"
 #include "client/python/torch_functions.h"

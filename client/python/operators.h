@@ -13,20 +13,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A table: the handle of its calls, and the tensors that fit. Types are torch's numbers of dtypes.
+/* A table: the handle of its calls, and the arrays that fit. Types are torch's numbers of dtypes.
  */
 struct swpy_table {
-    uintptr_t cuda;        /* struct sherwood_cuda, borrowed until swpy_table_remove */
-    uintptr_t call, error; /* sherwood_cuda_call and sherwood_cuda_error */
-    uint32_t table;        /* as in struct sherwood_cuda_call */
+    uintptr_t cuda;               /* struct sherwood_cuda, borrowed until swpy_table_remove */
+    uintptr_t call, check, error; /* sherwood_cuda_call, sherwood_cuda_check, sherwood_cuda_error */
+    uint32_t table;               /* as in struct sherwood_cuda_call */
     int in_order; /* 1: calls take place in the order of the current stream, and do not wait */
+    int32_t key_bytes;
+    int32_t value_bytes; /* of one number */
+    int64_t row; /* the numbers of a value; negative: values have no dimension of their own */
+    /* for torch: */
     int32_t device_type, device_index;
     int32_t key_types[2];
     int32_t value_types[2];    /* results have the first */
-    int32_t value_bytes;       /* of one number */
     int is_integer, is_signed; /* values are integers, and of a signed dtype */
-    int64_t row; /* the numbers of a value; negative: values have no dimension of their own */
-    int add;     /* the operation of add_; 0: the server does not add such values */
+    int add;                   /* the operation of add_; 0: the server does not add such values */
     uintptr_t
         bit_values; /* memory of the device with the bytes 1, 2, 4 .. 128, borrowed as `cuda` */
 };

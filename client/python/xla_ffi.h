@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * xla_ffi.h - the part of XLA's foreign function interface that jax_ffi.c uses. A handler has to
+ * xla_ffi.h - the part of XLA's foreign function interface that handlers use. A handler has to
  * lay out its arguments as xla/ffi/api/c_api.h of jaxlib does, here as in versions 0.1 to 0.4.
- * Each struct begins with its size, which jax_ffi.c compares, because XLA only appends fields.
+ * Each struct begins with its size, which handlers compare, because XLA only appends fields.
  * tests/integration/test_jax.py compares this file with the header of the jaxlib that is installed.
  */
 #ifndef SHERWOOD_PYTHON_XLA_FFI_H
@@ -106,11 +106,18 @@ struct xla_attributes {
     void **values;
 };
 
+struct xla_stream_arguments {
+    struct xla_base base;
+    void *context; /* of the call */
+    void *stream;  /* out: a stream of CUDA */
+};
 struct xla_api {
     struct xla_base base;
     struct xla_version version;
     const void *internal;
     struct xla_error *(*error_create)(struct xla_error_arguments *arguments);
+    const void *others[3];
+    struct xla_error *(*stream_get)(struct xla_stream_arguments *arguments);
 };
 
 enum { XLA_EXECUTE = 3 };

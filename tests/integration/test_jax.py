@@ -1,21 +1,27 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""sherwood.jax with JAX itself, on the CPU; and its handler without JAX, called as XLA would not."""
+"""sherwood.jax with JAX itself, on the CPU and on a GPU of this machine or of the emulator; and its handlers without JAX, called as
+XLA would not."""
 
 import contextlib
+import ctypes
+import functools
 import importlib.util
+import os
 import pathlib
 import re
+import sys
 import tempfile
 import threading
 
-import cffi
-from harness import ROOT, Server, Skip, case, check, equal, main, raises, run
-from package import daemon, np, sherwood
+import attached
+from attached import EMULATED, LIBRARY
+from fake_xla import HEADER, Caller, DeviceCaller
+from harness import Server, Skip, case, check, equal, main, raises, run
+from package import daemon, in_child, np, sherwood
 
 COMMON = ("--backend", "cpu", "--capacity", "64K")
 ROWS = ("--value-type", "f32", "--value-bytes", "16")
-HEADER = ROOT / "client" / "python" / "xla_ffi.h"
 
 
 def needs_jax():
@@ -26,17 +32,47 @@ def needs_jax():
     if not hasattr(jax, "ffi"):
         raise Skip(f"jax {jax.__version__} has no jax.ffi: sherwood.jax needs 0.5")
     jax.config.update("jax_enable_x64", True)
-    jax.config.update("jax_platforms", "cpu")
+    jax.config.update("jax_default_device", jax.devices("cpu")[0])
     return jax
 
 
 @contextlib.contextmanager
-def table_of(*flags, value_dtype=None):
-    """Yields jax, a client of a new server, and a Table of it."""
+def table_of(*flags, value_dtype=None, place="host"):
+    """Yields jax, a client of a new server, and a Table of it. The place "device" is a GPU of this machine, or of the emulator."""
     jax = needs_jax()
     import sherwood.jax  # pylint: disable=import-outside-toplevel,redefined-outer-name
-    with daemon(*COMMON, *flags) as server, sherwood.connect(server.unix, value_dtype=value_dtype) as client:
-        yield jax, client, sherwood.jax.Table(client)
+    if place == "host":
+        with daemon(*COMMON, *flags) as server, sherwood.connect(server.unix, value_dtype=value_dtype) as client:
+            yield jax, client, sherwood.jax.Table(client)
+        return
+    os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
+    attached.loaded()
+    gpu = gpu_of(jax)
+    if gpu is None:
+        emulate(jax)
+    with daemon(*attached.SMALL, "--key-bits", "64", *flags, **({"program": EMULATED} if gpu is None else {})) as server, \
+            sherwood.connect(server.unix, value_dtype=value_dtype) as client, client.attach() as device, jax.default_device(gpu):
+        yield jax, client, sherwood.jax.Table(device)
+        if device._pointer is not None:  # pylint: disable=protected-access
+            device.check(wait=True)
+
+
+def gpu_of(jax):
+    """Returns a GPU that JAX uses, or None."""
+    try:
+        return jax.devices("cuda")[0]
+    except RuntimeError:
+        return None
+
+
+@functools.lru_cache(maxsize=None)
+def emulate(jax):
+    """Makes XLA call the handler of CUDA on the CPU, with arrays in the memory of the emulator's GPU."""
+    register, caller = sherwood.jax._register, DeviceCaller()  # pylint: disable=protected-access
+    sherwood.jax._register = functools.lru_cache(maxsize=None)(  # pylint: disable=protected-access
+        lambda platform: register(platform) if platform == "cpu" else jax.ffi.register_ffi_target(
+            sherwood.jax._TARGETS[platform], jax.ffi.pycapsule(int(caller.address)), platform="cpu"))
+    sherwood.jax._gpu = lambda ordinal: jax.devices("cpu")[0]  # pylint: disable=protected-access
 
 
 def fails(text, call, *arguments):
@@ -48,8 +84,9 @@ def fails(text, call, *arguments):
 @case
 def operators():
     """random calls in one compiled program a round have the results of a model, for keys of any shape and each width"""
-    for flags, key, value in ((), np.int64, np.uint64), (("--key-bits", "32"), np.uint32, np.uint32):
-        with table_of(*flags) as (jax, client, table):
+    for flags, key, value, place in (((), np.int64, np.uint64, "host"), (("--key-bits", "32"), np.uint32, np.uint32, "host"),
+                                     ((), np.int64, np.uint64, "device"), (("--key-bits", "32"), np.uint32, np.uint32, "device")):
+        with table_of(*flags, place=place) as (jax, client, table):
             def program(state, keys, values, gone):
                 state = table.set(state, keys[::2], values[::2])
                 state = table.add(state, keys, values)
@@ -77,67 +114,72 @@ def operators():
 @case
 def ordered():
     """calls take place in the order of their states, in a program, in a loop and from program to program; an unused write takes place"""
-    with table_of() as (jax, client, table):
-        keys = jax.numpy.arange(64)
+    for place in ("host", "device"):
+        with table_of(place=place) as (jax, client, table):
+            keys = jax.numpy.arange(64)
 
-        @jax.jit
-        def loop(state):
-            def body(i, carry):
-                state, sums = carry
-                before, _, state = table.lookup(state, keys)
-                state = table.set(state, keys, before + i.astype("uint64"))
-                after, _, state = table.lookup(state, keys)
-                return table.delete(state, keys[:1])[1], sums + after - before
-            return jax.lax.fori_loop(0, 50, body, (state, jax.numpy.zeros(64, "uint64")))
+            @jax.jit
+            def loop(state):
+                def body(i, carry):
+                    state, sums = carry
+                    before, _, state = table.lookup(state, keys)
+                    state = table.set(state, keys, before + i.astype("uint64"))
+                    after, _, state = table.lookup(state, keys)
+                    return table.delete(state, keys[:1])[1], sums + after - before
+                return jax.lax.fori_loop(0, 50, body, (state, jax.numpy.zeros(64, "uint64")))
 
-        state = table.state
-        for round_ in range(1, 4):
-            state, sums = loop(state)
-            equal(set(sums.tolist()), {sum(range(50))}, "each read is before or after the write beside it")
-            values, found, state = table.lookup(state, keys)
-            equal(values.tolist()[1:], [round_ * sum(range(50))] * 63)
-            equal(found.tolist(), [False] + [True] * 63)
-        jax.block_until_ready(jax.jit(lambda state: (table.set(state, keys, keys.astype("uint64")), 0)[1])(state))
-        check(np.array_equal(client.get_many(np.arange(64), default=7), np.arange(64)), "a write whose state is not used")
+            state = table.state
+            for round_ in range(1, 4):
+                state, sums = loop(state)
+                equal(set(sums.tolist()), {sum(range(50))}, "each read is before or after the write beside it")
+                values, found, state = table.lookup(state, keys)
+                equal(values.tolist()[1:], [round_ * sum(range(50))] * 63)
+                equal(found.tolist(), [False] + [True] * 63)
+            jax.block_until_ready(jax.jit(lambda state: (table.set(state, keys, keys.astype("uint64")), 0)[1])(state))
+            check(np.array_equal(client.get_many(np.arange(64), default=7), np.arange(64)), "a write whose state is not used")
 
 
 @case
 def training():
     """a model of JAX with rows on the server: gradients of the rows, which `add` applies, give the rows of the same model in memory"""
-    with table_of(*ROWS, value_dtype=np.float32) as (jax, client, table):
-        rng = np.random.default_rng(3)
-        start = rng.normal(size=(50, 4)).astype(np.float32)
-        client.set_many(np.arange(50), start)
+    for place in ("host", "device"):
+        with table_of(*ROWS, value_dtype=np.float32, place=place) as (jax, client, table):
+            rng = np.random.default_rng(3)
+            start = rng.normal(size=(50, 4)).astype(np.float32)
+            client.set_many(np.arange(50), start)
 
-        def loss(rows, wanted):
-            return ((rows.sum(1) - wanted)**2).mean()
+            def loss(rows, wanted):
+                return ((rows.sum(1) - wanted)**2).mean()
 
-        @jax.jit
-        def step(state, keys, wanted):
-            rows, _, state = table.lookup(state, keys)
-            return table.add(state, keys, -0.125 * jax.grad(loss)(rows, wanted))
+            @jax.jit
+            def step(state, keys, wanted):
+                rows, _, state = table.lookup(state, keys)
+                return table.add(state, keys, -0.125 * jax.grad(loss)(rows, wanted))
 
-        @jax.jit
-        def in_memory(rows, keys, wanted):
-            return rows[keys], -0.125 * jax.grad(loss)(rows[keys], wanted)
+            @jax.jit
+            def in_memory(rows, keys, wanted):
+                return rows[keys], -0.125 * jax.grad(loss)(rows[keys], wanted)
 
-        state, model = table.state, start.copy()
-        for _ in range(20):
-            keys, wanted = rng.permutation(50)[:16], rng.normal(size=16).astype(np.float32)
-            state = step(state, keys, wanted)
-            model[keys] += np.asarray(in_memory(model, keys, wanted)[1])
-        check(np.array_equal(np.asarray(table.lookup(state, np.arange(50))[0]), model), "rows differ")
-        got, found, _ = table.lookup(state, np.array([3, 99]), default=0.5)
-        equal((found.tolist(), got[1].tolist()), ([True, False], [0.5] * 4), "a default for rows")
+            state, model = table.state, start.copy()
+            for _ in range(20):
+                keys, wanted = rng.permutation(50)[:16], rng.normal(size=16).astype(np.float32)
+                state = step(state, keys, wanted)
+                model[keys] += np.asarray(in_memory(model, keys, wanted)[1])
+            trained = np.asarray(table.lookup(state, np.arange(50))[0])
+            # A GPU compiles the gradient with other roundings in another program.
+            check(np.array_equal(trained, model) if gpu_of(jax) is None else np.allclose(trained, model, 1e-5, 1e-6), "rows differ")
+            got, found, _ = table.lookup(state, np.array([3, 99]), default=0.5)
+            equal((found.tolist(), got[1].tolist()), ([True, False], [0.5] * 4), "a default for rows")
 
 
 @case
 def ids():
     """`assign` numbers keys"""
-    with table_of("--ids", "1000") as (jax, client, table):
-        ids_, new, state = jax.jit(table.assign)(table.state, np.array([50, 60, 50]))
-        equal((ids_.tolist(), new.tolist()), ([0, 1, 0], [True, True, False]))
-        equal(table.lookup(state, np.array([60, 70]))[0].tolist(), [1, 0])
+    for place in ("host", "device"):
+        with table_of("--ids", "1000", place=place) as (jax, client, table):
+            ids_, new, state = jax.jit(table.assign)(table.state, np.array([50, 60, 50]))
+            equal((ids_.tolist(), new.tolist()), ([0, 1, 0], [True, True, False]))
+            equal(table.lookup(state, np.array([60, 70]))[0].tolist(), [1, 0])
 
 
 @case
@@ -197,6 +239,35 @@ def refusals():
 
 
 @case
+def late():
+    """on a GPU an error ends the next program, or check raises it; then the table goes on, until its Device is closed"""
+    with table_of(place="device") as (jax, client, table):
+        keys, many, state = np.arange(9), np.arange(5000), table.state
+        write, look = jax.jit(table.set), jax.jit(table.lookup)
+        for is_checked in (False, True):
+            state = jax.block_until_ready(write(state, many, many))
+            if is_checked:
+                raises(sherwood.Full, "larger --max-capacity", table._calls.check, wait=True)  # pylint: disable=protected-access
+            else:
+                fails("an earlier call in the order of a stream failed: ", look, state, keys)
+            state = write(table.state, keys, keys * 3)
+            equal(look(state, keys)[0].tolist(), (keys * 3).tolist())
+        closed = "no longer exists in this process: keep a reference to it, and its Device open"
+        client.create_table("t")
+        other = table._calls.table("t")  # pylint: disable=protected-access
+        named = sherwood.jax.Table(other)
+        seek, after = jax.jit(named.lookup), named.set(named.state, keys, keys * 5)
+        equal(seek(after, keys)[0].tolist(), (keys * 5).tolist())
+        other.close()
+        fails(closed, seek, after, keys)
+        fails(closed, sherwood.jax.Table(other).lookup, after, keys)
+        equal(look(state, keys)[0].tolist(), (keys * 3).tolist())
+        table._calls.close()  # pylint: disable=protected-access
+        fails(closed, look, state, keys)
+        raises(sherwood.Refused, "this Device is closed", table._calls.check)  # pylint: disable=protected-access
+
+
+@case
 def restarts():
     """a program fails while the server is gone, and goes on with the next one; a server of another width is refused"""
     jax = needs_jax()
@@ -224,77 +295,6 @@ def restarts():
 
 
 # --- without JAX -----------------------------------------------------------------------------------
-def declarations():
-    """Returns the declarations of xla_ffi.h, for cffi."""
-    text = re.sub(r"/\*.*?\*/", "", HEADER.read_text(encoding="utf-8"), flags=re.S)
-    return re.sub(r"^#.*$", "", text, flags=re.M)
-
-
-class Caller:
-    """Calls the handler as XLA does."""
-
-    def __init__(self):
-        self.ffi = ffi = cffi.FFI()
-        ffi.cdef(declarations())
-        self.kept, self.said = [], []
-
-        @ffi.callback("struct xla_error *(struct xla_error_arguments *)")
-        def create(arguments):
-            self.said.append((int(arguments.code), ffi.string(arguments.message).decode()))
-            return ffi.cast("struct xla_error *", 1)
-        self.api = self.new("struct xla_api", error_create=create, version={"major": 0, "minor": 3})
-        self.kept.append(create)
-        self.handler = ffi.cast("struct xla_error *(*)(struct xla_call *)", int(sherwood._native.lib.swpy_jax_handler()))  # pylint: disable=protected-access
-
-    def new(self, kind, **fields):
-        made = self.ffi.new(f"{kind} *", fields)
-        made.base.size = self.ffi.sizeof(kind)
-        self.kept.append(made)
-        return made
-
-    def buffer(self, array):
-        types = {"bool": 1, "int32": 4, "int64": 5, "uint8": 6, "uint32": 8, "uint64": 9, "complex64": 15}
-        self.kept.append(dims := self.ffi.new("int64_t[]", list(array.shape)))
-        return self.new("struct xla_buffer", type=types[array.dtype.name], data=self.ffi.cast("void *", array.ctypes.data),
-                        rank=array.ndim, dims=dims)
-
-    def group(self, kind, items, types, **more):
-        self.kept += [pointers := self.ffi.new("void *[]", [self.ffi.cast("void *", item) for item in items]),
-                      numbers := self.ffi.new("int[]", types)]
-        return self.new(kind, count=len(items), types=numbers, values=pointers, **more)
-
-    def attributes(self, given):
-        names, scalars = [], []
-        for name, number in given.items():
-            self.kept += [text := self.ffi.new("char[]", name.encode()), value := self.ffi.new("int64_t *", number)]
-            self.kept += [span := self.ffi.new("struct xla_text *", {"text": text, "length": len(name)}),
-                          scalar := self.ffi.new("struct xla_scalar *", {"type": 5, "value": value})]
-            names.append(span)
-            scalars.append(scalar)
-        self.kept.append(spans := self.ffi.new("struct xla_text *[]", names))
-        return self.group("struct xla_attributes", scalars, [3] * len(scalars), names=spans)
-
-    def version(self, api):
-        metadata = self.ffi.new("struct xla_metadata *")
-        asked = self.ffi.new("struct xla_metadata_extension *", {"extension": {"type": 1}, "metadata": metadata})
-        call = self.new("struct xla_call", api=api)
-        call.base.extensions = self.ffi.addressof(asked, "extension")
-        equal(self.handler(call), self.ffi.NULL)
-        return metadata.version.major, metadata.version.minor
-
-    def call(self, arguments, results, stage=3, size=None, **attributes):
-        """Returns None, or the code and the text of the error."""
-        groups = [self.group("struct xla_values", [self.buffer(array) for array in arrays], [1] * len(arrays))[0]
-                  for arrays in (arguments, results)]
-        call = self.new("struct xla_call", api=self.api, stage=stage, arguments=groups[0], results=groups[1],
-                        attributes=self.attributes(attributes)[0])
-        call.base.size = size or call.base.size
-        self.said.clear()
-        failed = self.handler(call) != self.ffi.NULL
-        equal(failed, bool(self.said))
-        return self.said[0] if failed else None
-
-
 @case
 def handler():
     """the handler carries out calls, and refuses those with wrong sizes, types, arguments, attributes and tables"""
@@ -331,6 +331,62 @@ def handler():
 
 
 @case
+def handler_of_cuda():
+    """the handler of CUDA enqueues calls on XLA's stream, and refuses those with wrong sizes, streams and tables"""
+    from sherwood import _native  # pylint: disable=import-outside-toplevel
+    if importlib.util.find_spec("jax") is not None and gpu_of(needs_jax()) is not None:
+        raise Skip("this process uses the driver of a GPU: the other cases call the handler there")
+    os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
+    attached.loaded()
+    lib, caller = _native.lib, DeviceCaller()
+    driver, graph = caller.driver, ctypes.c_void_p()
+    with daemon(*attached.SMALL, "--key-bits", "64", program=EMULATED) as server, sherwood.connect(server.unix) as client:
+        device = client.attach()
+        table = device.operator_tables.add_for_xla()
+        state, after, keys, values = (caller.array(each) for each in (np.int32(4), np.int32(0), np.arange(70), np.arange(70) * 2))
+        got, found, bits = caller.array(np.full(70, 7)), caller.array(np.ones(72, bool)), caller.array(np.zeros(16, "u1"))
+        sets, gets = ({"table": table, "operation": each, "has_previous": int(each == lib.SHERWOOD_GET)}
+                      for each in (lib.SHERWOOD_SET, lib.SHERWOOD_GET))
+        driver.fake_asynchronous(1)
+        try:
+            with attached.capture(driver, caller.stream, graph):
+                equal(caller.call([state, keys, values], [after], **sets), None)
+                equal(caller.call([state, keys], [after, got, found], **gets), None)
+            equal((driver.cuStreamSynchronize(caller.stream), len(client), got[0]), (0, 0, 7), "a capture carries out nothing, so no call has waited")
+            equal((driver.fake_launch(graph, caller.stream), driver.cuStreamSynchronize(caller.stream)), (0, 0))
+            equal((got.tolist(), found.tolist()), (list(range(0, 140, 2)), [True] * 70 + [False] * 2))
+            equal(driver.cuGraphDestroy(graph), 0)
+            deletes = {"table": table, "operation": lib.SHERWOOD_DELETE, "has_previous": 0}
+            equal(caller.call([state, keys[5:]], [after, bits], **deletes), None)
+            equal(caller.call([state, keys], [after, got, found], **gets), None)
+            driver.cuStreamSynchronize(caller.stream)
+            equal((np.unpackbits(bits, bitorder="little").sum(), found.sum()), (65, 5), "deleted keys, and those left")
+        finally:
+            driver.fake_asynchronous(0)
+        for arguments, results in (([state, keys], [after, got[:4], found]), ([state, keys], [after, got, found[:70]]),
+                                   ([state, keys.view("i4")], [after, got, found]), ([state, keys, keys[:3]], [after, got, found])):
+            code, text = caller.call(arguments, results, **gets)
+            check(code == 3 and "widths of the server's keys and values" in text, text)
+        check("are not in device memory" in caller.call([state, np.arange(8)], [after, got[:8], found[:8]], **gets)[1], "memory of the host")
+        check("no longer exists" in caller.call([state, keys], [after, got, found], **{**gets, "table": 10**6})[1], "another table")
+        if "jax" not in sys.modules:  # its threads do not survive a fork
+            in_child(lambda: check("no longer exists" in caller.call([state, keys], [after, got, found], **gets)[1], "the parent's table"))
+        full = caller.array(np.arange(5000))
+        equal(caller.call([state, full, full], [after], **sets), None, "a call that fails later")
+        raises(sherwood.Full, "larger --max-capacity", device.check, wait=True)
+        equal(caller.call([state, full, full], [after], **sets), None)
+        driver.cuStreamSynchronize(caller.stream)
+        code, text = caller.call([state, keys], [after, got, found], **gets)
+        check(code == 8 and "an earlier call in the order of a stream failed: " in text and "larger --max-capacity" in text, text)
+        caller.api.base.size -= 8
+        check("XLA_FFI_Stream_Get" in caller.call([state, keys], [after, got, found], **gets)[1], "an old jaxlib")
+        caller.api.base.size += 8
+        equal(caller.call([state, keys], [after, got, found], **gets), None, "it goes on")
+        device.close()
+        check("no longer exists" in caller.call([state, keys], [after, got, found], **gets)[1], "the device is closed")
+
+
+@case
 def declared():
     """xla_ffi.h lays out its structs as the header of jaxlib does"""
     jax = needs_jax()
@@ -340,7 +396,8 @@ def declared():
              "xla_error_arguments": ("Error_Create_Args", "message code:errc"), "xla_buffer": ("Buffer", "type:dtype data rank dims"),
              "xla_values": ("Args", "count:size types values:args"), "xla_text": ("ByteSpan", "text:ptr length:len"),
              "xla_scalar": ("Scalar", "type:dtype value"), "xla_attributes": ("Attrs", "count:size types names values:attrs"),
-             "xla_api": ("Api", "version:api_version error_create:XLA_FFI_Error_Create"),
+             "xla_api": ("Api", "version:api_version error_create:XLA_FFI_Error_Create stream_get:XLA_FFI_Stream_Get"),
+             "xla_stream_arguments": ("Stream_Get_Args", "context:ctx stream"),
              "xla_call": ("CallFrame", "api context:ctx stage arguments:args results:rets attributes:attrs")}
     lines = [f"_Static_assert(XLA_{name} == (int)XLA_FFI_{theirs}, \"{name}\");" for name, theirs in (
         *((name, f"Error_Code_{name}") for name in re.findall(r"XLA_([A-Z_]+) = \d+,", HEADER.read_text(encoding="utf-8").split("enum xla_code")[1].split("}")[0])),

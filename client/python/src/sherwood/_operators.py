@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Kernels in C of torch's operators on tensors of a GPU (operators.h), and the tables that they know.
+"""Kernels in C of torch's operators on tensors of a GPU (operators.h), and the tables that they and the handler of XLA know.
 
 torch 2.10 and later calls them without Python. An older torch, and one without CUDA, has the kernels of sherwood.torch.
 """
@@ -118,23 +118,31 @@ class Tables:
         return self._own
 
     def add(self, in_order: bool) -> int:
-        """Returns the number of a new table, which kernels know if there are any."""
+        """Returns the number of a new table, which torch's kernels know if there are any."""
         number, layout = next(numbers), self._layout
         if _kernels is not None and layout.value_dtype.kind in "iufb":
             dtype = layout.value_dtype
             if self._bit_values is None:
                 self._bit_values = bit_values(_kernels.torch, _kernels.torch.device(self.place()))
-            given = ffi.new("struct swpy_table *", {
-                "cuda": _address(self._handle), "call": self._function("sherwood_cuda_call"),
-                "error": self._function("sherwood_cuda_error"), "table": self._table, "in_order": in_order,
-                "device_type": _kernels.device_type, "device_index": self._ordinal if _kernels.is_cuda else -1,
-                "key_types": _kernels.types(layout.key_dtype), "value_types": _kernels.types(dtype), "value_bytes": dtype.itemsize,
-                "is_integer": dtype.kind in "iu", "is_signed": dtype.kind == "i",
-                "row": layout.value_shape[0] if layout.value_shape else -1,
-                "add": lib.SHERWOOD_SUM if layout.is_integer else getattr(lib, f"SHERWOOD_ADD_{layout.adds.upper()}", 0),
-                "bit_values": self._bit_values.data_ptr()})
-            self._known.add(number, given)
+            self._known.add(number, self._described(
+                in_order, device_type=_kernels.device_type, device_index=self._ordinal if _kernels.is_cuda else -1,
+                key_types=_kernels.types(layout.key_dtype), value_types=_kernels.types(dtype), is_integer=dtype.kind in "iu",
+                is_signed=dtype.kind == "i", bit_values=self._bit_values.data_ptr(),
+                add=lib.SHERWOOD_SUM if layout.is_integer else getattr(lib, f"SHERWOOD_ADD_{layout.adds.upper()}", 0)))
         return number
+
+    def add_for_xla(self) -> int:
+        """Returns the number of a new table that the handler of jax_cuda.h knows."""
+        number = next(numbers)
+        self._known.add(number, self._described(True))
+        return number
+
+    def _described(self, in_order: bool, **more: Any) -> Any:
+        dtype, shape = self._layout.value_dtype, self._layout.value_shape
+        return ffi.new("struct swpy_table *", {
+            "cuda": _address(self._handle), **{name: self._function(f"sherwood_cuda_{name}") for name in ("call", "check", "error")},
+            "table": self._table, "in_order": in_order, "key_bytes": self._layout.key_dtype.itemsize, "value_bytes": dtype.itemsize,
+            "row": shape[0] if shape else -1, **more})
 
     def forget(self, number: int) -> None:
         """Waits for the calls of a table, and forgets it."""
