@@ -17,6 +17,7 @@ STEP = 512  # torch aligns to it
 
 class Device(NamedTuple):
     index: int
+    type: str = "cuda"
 
 
 class Stream:
@@ -97,7 +98,7 @@ def no_allocations(torch):
 
 def module(driver):
     """Returns the module, over the memory of a loaded driver."""
-    driver.fake_allocate.restype = ctypes.c_void_p
+    driver.fake_allocate.restype, driver.fake_may_allocate.restype = ctypes.c_void_p, ctypes.c_bool
     arenas, used = {}, {}
     torch = types.ModuleType("torch")
 
@@ -114,6 +115,8 @@ def module(driver):
         return made
 
     def tensor(values, dtype, device):
+        if not driver.fake_may_allocate():
+            raise RuntimeError("a capture forbids this thread to copy and to wait")
         values = np.asarray(values, dtype)
         made = empty(values.shape, dtype, device)
         made[...] = values
@@ -122,7 +125,7 @@ def module(driver):
     for name in ("bool", "uint8", "int16", "int32", "int64", "float16", "float32", "float64"):
         setattr(torch, name, np.dtype(name))
     torch.empty, torch.tensor, torch.strided = empty, tensor, "strided"
-    torch.cuda = types.SimpleNamespace(current_stream=lambda device: Stream(),
+    torch.cuda = types.SimpleNamespace(current_stream=lambda device: Stream(), Stream=lambda device: Stream(),
                                        stream=lambda stream: contextlib.nullcontext(),
                                        ExternalStream=lambda number, device: Stream())
     return torch

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Calls of sherwood.Device and libsherwood-cuda beyond keys and values, on memory of the emulated GPU."""
 
+import concurrent.futures
 import contextlib
 import ctypes
 import os
@@ -13,7 +14,7 @@ import types
 import warnings
 
 import fake_torch
-from attached import CAS, DRIVER, E_INVALID, EMULATED, GET, LIBRARY, SET, SMALL, STAGE, Attached, Memory, call_of, gpus, loaded
+from attached import CAS, DRIVER, E_INVALID, EMULATED, GET, LIBRARY, SET, SMALL, STAGE, Attached, Memory, call_of, capture, gpus, loaded
 from harness import BUILD, ROOT, Skip, case, check, equal, main, run
 from package import LIB, daemon, np, raises, sherwood
 
@@ -260,6 +261,25 @@ def switches():
     finally:
         del sys.modules["torch"]
         os.environ.pop("EMU_MPS", None)
+
+
+@case
+def beside_a_capture():
+    """the first call that returns a mask makes the bits' values while another thread captures a stream; the capture goes on"""
+    loaded()
+    os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
+    driver, stream, graph = ctypes.CDLL(str(DRIVER)), ctypes.c_void_p(), ctypes.c_void_p()
+    torch = sys.modules["torch"] = fake_torch.module(driver)
+    equal(driver.cuStreamCreate(ctypes.byref(stream), 1), 0)
+    try:
+        with daemon(*SMALL, "--key-bits", "64", program=EMULATED) as server, sherwood.connect(server.unix) as client, client.attach() as device:
+            keys = torch.tensor([1, 2, 3], torch.int64, fake_torch.Device(0))
+            client[2] = 5
+            sherwood._operators._bit_values.clear()  # pylint: disable=protected-access
+            with capture(driver, stream, graph), concurrent.futures.ThreadPoolExecutor(1) as pool:
+                equal(pool.submit(device.delete_many, keys).result().tolist(), [False, True, False])
+    finally:
+        del sys.modules["torch"]
 
 
 BUNDLED = """

@@ -6,12 +6,13 @@ torch 2.10 and later calls them without Python. An older torch, and one without 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib
 import itertools
 import os
 import threading
-from typing import Any, Mapping, Optional
+from typing import Any, Iterator, Mapping, Optional
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from ._native import ffi, lib
 numbers = itertools.count(1)  # of tables
 _bit_values: dict[Any, Any] = {}  # by device
 _TEXT_BYTES = 512
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 
 
 class Kernels:
@@ -206,10 +208,25 @@ def bit_values(torch: Any, device: Any) -> Any:
     """Returns a tensor with the value of each bit of a byte."""
     made = _bit_values.get(device)
     if made is None:
-        made = _bit_values[device] = torch.tensor([1 << i for i in range(8)], dtype=torch.uint8, device=device)
-        if made.is_cuda:
-            torch.cuda.current_stream(device).synchronize()  # later calls use it on other streams
+        with _beside_captures(torch, device) if device.type == "cuda" else contextlib.nullcontext():
+            made = torch.tensor([1 << i for i in range(8)], dtype=torch.uint8, device=device)
+        _bit_values[device] = made
     return made
+
+
+@contextlib.contextmanager
+def _beside_captures(torch: Any, device: Any) -> Iterator[None]:
+    """Runs torch's work on a stream of its own, and waits for it. A capture of any thread goes on: one of the mode global forbids all
+    threads to copy and to wait, unless their mode is relaxed."""
+    exchange, mode = ctypes.CDLL("libcuda.so.1").cuThreadExchangeStreamCaptureMode, ctypes.c_int(_RELAXED)
+    exchange(ctypes.byref(mode))
+    try:
+        stream = torch.cuda.Stream(device)
+        with torch.cuda.stream(stream):
+            yield
+        stream.synchronize()
+    finally:
+        exchange(ctypes.byref(mode))
 
 
 def name_of(dtype: np.dtype[Any]) -> str:
