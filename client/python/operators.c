@@ -41,7 +41,7 @@ static int check_filling(const struct swpy_table *table, struct filling *filling
     const int64_t half = table->value_bytes < 8 ? INT64_C(1) << (8 * table->value_bytes - 1) : 0;
     const int64_t end = table->is_signed ? half : 2 * half;
     const int64_t number = filling->integer;
-    if (!table->is_integer) {
+    if (!table->is_integer || !fills(filling)) {
         return SWPY_NONE;
     }
     if (filling->is_float || (half != 0 && (number < -half || number >= end))) {
@@ -93,8 +93,11 @@ static int fill(struct swpy_work *work, const struct lookup *lookup)
         is_done = (filling->is_float ? swpy_torch.scalar_float(filling->number, &number)
                                      : swpy_torch.scalar_integer(filling->integer, &number)) == 0;
     }
-    if (is_done && swpy_own(work, number) != NULL &&
-        swpy_torch.new_handle(lookup->out.tensor, &values) == 0) {
+    if (is_done) {
+        (void)swpy_own(work, number);
+        is_done = swpy_torch.new_handle(lookup->out.tensor, &values) == 0;
+    }
+    if (is_done) {
         uint64_t stack[3] = {(uintptr_t)values, (uintptr_t)swpy_disown(work, mask),
                              (uintptr_t)swpy_disown(work, number)};
         is_done = swpy_torch.call("aten::masked_fill_", "Tensor", stack, SWPY_TORCH_VERSION) == 0;

@@ -153,7 +153,7 @@ def shapes_of_values():
             (("--value-type", "f64", "--value-bytes", "8"), torch.uint64, torch.rand(9, 1, dtype=torch.float64), -1.5, -1.5),
             (("--key-bits", "32"), torch.int32, torch.arange(9, dtype=torch.int32), 2**32 - 1, -1),
             (("--key-bits", "32"), torch.uint32, torch.arange(9, dtype=torch.int32).to(torch.uint32), 2**31 - 1, 2**31 - 1)):
-        with table(*flags) as (one, _):
+        with table(*flags) as (one, device):
             keys, values = put(torch.arange(9).to(keys_of)), put(values)
             signed = values.to(one.value_dtype)
             one.set_(keys, values)
@@ -163,6 +163,13 @@ def shapes_of_values():
             check(torch.equal(got[:4], signed[5:]) and (got[4:] == filled).all(), f"{got}, wanted {signed}")
             one.add_(keys, values)
             check(torch.equal(one.lookup(keys)[0], signed + signed), "sums")
+            if values.is_floating_point():
+                leaf = put(torch.zeros_like(values, device="cpu")).requires_grad_()
+                raises(ValueError, "out: the tensor requires a gradient", one.lookup_into, keys, leaf)
+                raises(ValueError, "out: the tensor requires a gradient", device.get_many, keys, default=0, out=leaf)
+                with torch.no_grad():
+                    one.lookup_into(keys, leaf)
+                check(torch.equal(leaf.detach(), signed + signed), "a leaf, without gradients")
     for dtype, highest in (("int8", 127), ("int16", 2**15 - 1), ("int32", 2**31 - 1), ("uint8", 255), ("uint16", 2**16 - 1)):
         with table("--value-bytes", "8", value_dtype=dtype) as (one, device):
             keys = put(torch.arange(9))
@@ -228,11 +235,14 @@ def refusals():
             raises(error, f"default: {text}", device.get_many, keys, default=default)
             raises(error, f"default: {text}", device.get_many, keys, default=default, stream=0)
         raises(RuntimeError, "default: the number is no value of the table: give an integer of 8 bytes", ops.lookup, one.number, one.state, keys, 1.5)
+        equal(ops.lookup(one.number, one.state, keys, -0.0)[0].tolist(), [0] * 9, "a default of no bits")
         for emptied, kind in enumerate((torch.int64, torch.int64, torch.bool)):
             given = [put(torch.zeros(16, dtype=torch.int64)), put(torch.zeros(16, dtype=torch.int64)), put(torch.zeros(16, dtype=torch.bool))]
             given[emptied] = torch.zeros(16, dtype=kind, device=keys.device)
             given[emptied].untyped_storage().resize_(0)
             raises(sherwood.Refused, f"{('keys', 'out', 'found')[emptied]}: the storage of the tensor is empty", one.lookup_into, *given)
+            if emptied == 1:
+                raises(sherwood.Refused, "out: the storage of the tensor is empty", device.get_many, given[0], out=given[1], stream=0)
         bytes_ = put(torch.full((9,), 7, dtype=torch.int64))
         one.lookup_into(keys, put(values), bytes_)  # Python stores a mask in any dtype
         equal(bytes_.tolist(), [0] * 9)

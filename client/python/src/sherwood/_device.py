@@ -327,6 +327,8 @@ class Device(Details):
                     and (type(default) is not int or -2**63 <= default < 2**63))
         if kernels is None or keys.is_cuda != kernels.is_cuda or not is_plain:
             return None
+        if out is not None and out.requires_grad and kernels.torch.is_grad_enabled():
+            raise ValueError("out: the tensor requires a gradient, and a read has none: give out.detach()")
         if kernels.torch.compiler.is_dynamo_compiling():  # a graph does not order this read and the writes beside it
             return kernels.torch.compiler.disable(self.get_many)(keys, default=default, out=out, found=found)
         number = self.operator_tables.own()

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from . import _arrays, _operators
+from ._errors import Refused
 
 _DLPACK_CUDA = 2
 _BOOL = np.dtype(np.bool_)
@@ -307,6 +308,8 @@ def take(given: Any, dtype: Optional[np.dtype[Any]], ordinal: Optional[int], wha
         torchs: Any = kind_of(given)
         usual: Optional[Taken] = torchs.taken(given, dtype, ordinal, what)
         if usual is not None:
+            if usual.pointer == 0 and usual.size > 0:  # the library would take it for no array
+                raise Refused(f"{what}: the storage of the tensor is empty: resize it to its elements")
             return usual
     array = _with_interface(given, what)
     interface = array.__cuda_array_interface__

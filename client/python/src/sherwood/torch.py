@@ -90,6 +90,8 @@ class Table:
     def lookup_into(self, keys: torch.Tensor, out: torch.Tensor, found: Optional[torch.Tensor] = None,
                     default: Any = None) -> None:
         """Does the same, and stores the results in tensors of the caller."""
+        if out.requires_grad and torch.is_grad_enabled():
+            raise ValueError("out: the tensor requires a gradient, and a lookup has none: give out.detach()")
         self._call("lookup_into", keys, out, found, _number(self, default))
 
     def set_(self, keys: torch.Tensor, values: torch.Tensor) -> None:
