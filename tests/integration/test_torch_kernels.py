@@ -337,16 +337,18 @@ def closing():
     """close waits for the calls of other threads, which then raise; a Device that is dropped closes itself, also beside its Table"""
     torch, put = setup()
     with table() as (one, device):
-        keys, ended = put(torch.arange(64)), []
+        keys, more, ended = put(torch.arange(64)), put(torch.arange(64) + 64), []
 
-        def calls():
+        def calls(call):
             try:
                 while True:
-                    equal(one.lookup(keys)[1].any().item(), False)
+                    call()
             except sherwood.Refused as error:
                 ended.append(str(error))
 
-        threads = [threading.Thread(target=calls) for _ in range(4)]
+        threads = [threading.Thread(target=calls, args=(call,)) for call in (
+            lambda: equal(one.lookup(keys)[1].any().item(), False), lambda: device.set_many(more, keys), lambda: device.check(wait=True),
+            lambda: device.staged_bytes)]
         for thread in threads:
             thread.start()
         for _ in range(20):

@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import inspect
 import os
+import threading
 import warnings
 from typing import Any, Optional
 
@@ -41,7 +42,10 @@ _PLAIN_BYTES = ffi.offsetof("struct sherwood_cuda_call", "cache")  # of a call w
 
 
 class _Attached:
-    """A handle of libsherwood-cuda, which the Devices of several tables share. It detaches when the last one is gone."""
+    """A handle of libsherwood-cuda, which the Devices of several tables share. It detaches when the last one is gone.
+
+    `with` gives the pointer for a call, and `close` waits for the calls of other threads. A call takes no lock.
+    """
 
     def __init__(self, options: Options, ordinal: Optional[int]) -> None:
         self.lib = load()
@@ -62,6 +66,22 @@ class _Attached:
         self.pointer: Any = ffi.gc(out[0], functools.partial(_detach, self.lib, self.known))
         self.ordinal = int(self.lib.sherwood_cuda_device(self.pointer))
         self.has_warned = False
+        self._users: list[int] = []  # the thread of each call
+        self._left = threading.Condition()  # a call has ended after close()
+
+    def __enter__(self) -> Any:
+        self._users.append(threading.get_ident())  # first: close() takes the pointer away, and then looks here
+        try:
+            return self.use()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._users.remove(threading.get_ident())
+        if self.pointer is None:
+            with self._left:
+                self._left.notify_all()
 
     def use(self) -> Any:
         """Returns the handle. Raises an error if it is closed, or of another process."""
@@ -73,14 +93,14 @@ class _Attached:
 
     def open(self, name: Optional[str]) -> tuple[dict[str, int], Server]:
         """Opens a table. Returns the field of a call that names it, and its facts."""
-        pointer = self.use()
-        if name is None:
-            fields, address = {}, int(ffi.cast("uintptr_t", self.lib.sherwood_cuda_server(pointer)))
-        else:
-            number, facts = ffi.new("uint32_t *"), ffi.new("uintptr_t *")
-            self.check(self.lib.sherwood_cuda_table(pointer, c_text(name, "table"), number, facts))
-            fields, address = {"table": int(number[0])}, int(facts[0])
-        return fields, read_server(native.cast("struct sherwood_server *", address))
+        with self as pointer:
+            if name is None:
+                fields, address = {}, int(ffi.cast("uintptr_t", self.lib.sherwood_cuda_server(pointer)))
+            else:
+                number, facts = ffi.new("uint32_t *"), ffi.new("uintptr_t *")
+                self.check(self.lib.sherwood_cuda_table(pointer, c_text(name, "table"), number, facts))
+                fields, address = {"table": int(number[0])}, int(facts[0])
+            return fields, read_server(native.cast("struct sherwood_server *", address))
 
     def check(self, code: int) -> None:
         """Raises the error of a code."""
@@ -88,10 +108,16 @@ class _Attached:
             raise error_of(code, ffi.string(self.lib.sherwood_cuda_error()).decode("utf-8", "replace"))
 
     def close(self) -> None:
-        """Waits for the calls on streams, then detaches."""
+        """Waits for the calls of other threads and on streams, then detaches."""
         pointer, self.pointer = self.pointer, None
         if pointer is not None:
+            with self._left:
+                self._left.wait_for(lambda: self.known.process != os.getpid() or not self._is_used_elsewhere())
             ffi.release(pointer)
+
+    def _is_used_elsewhere(self) -> bool:
+        me = threading.get_ident()  # a handler of a signal may close the Device of the call that it interrupts
+        return any(thread != me for thread in list(self._users))
 
 
 class Device(Details):
@@ -120,7 +146,8 @@ class Device(Details):
             check_arrays(options.address, facts, server)
             self._begin(attached, options, layout, details, facts.run)
             if direct:
-                self._raise(self._lib.sherwood_cuda_direct(self._use()))
+                with self._use() as pointer:
+                    self._raise(self._lib.sherwood_cuda_direct(pointer))
                 self._warns = False
         except BaseException:
             attached.close()
@@ -166,7 +193,7 @@ class Device(Details):
         self.close()
 
     def close(self) -> None:
-        """Waits for the calls on streams, then detaches. A Device that `table` returned ends alone, without a wait."""
+        """Waits for the calls of other threads and on streams, then detaches. A Device that `table` returned ends alone, without a wait."""
         self._is_closed = True
         if self._is_first:
             self._attached.close()
@@ -191,15 +218,16 @@ class Device(Details):
     @property
     def staged_bytes(self) -> int:
         """The bytes that calls have copied, because the server cannot map the memory of their arrays."""
-        return int(self._lib.sherwood_cuda_staged_bytes(self._use()))
+        with self._use() as pointer:
+            return int(self._lib.sherwood_cuda_staged_bytes(pointer))
 
     @property
     def switches(self) -> bool:
         """Whether the GPU works for this process and the server by turns. On another GPU, and with NVIDIA's Multi-Process
         Service, it does not, and an older libsherwood-cuda does not tell: False."""
         function = getattr(self._lib, "sherwood_cuda_switches", None)
-        pointer = self._use()
-        return function is not None and bool(function(pointer))
+        with self._use() as pointer:
+            return function is not None and bool(function(pointer))
 
     def warn_of_switches(self) -> None:
         """Warns of the first call in stream order that it is slow, if it is. The warning is about the line of the program."""
@@ -215,7 +243,8 @@ class Device(Details):
     def direct_calls(self) -> tuple[int, int]:
         """The number of calls that direct reads have begun, and of those that the server answered."""
         by_server = ffi.new("uint64_t *")
-        return int(self._lib.sherwood_cuda_direct_calls(self._use(), by_server)), int(by_server[0])
+        with self._use() as pointer:
+            return int(self._lib.sherwood_cuda_direct_calls(pointer, by_server)), int(by_server[0])
 
     # --- calls -----------------------------------------------------------------------------------
     def get_many(self, keys: Any, *, default: Any = None, out: Any = None, found: Any = None,
@@ -298,12 +327,14 @@ class Device(Details):
     def check(self, *, wait: bool = False) -> None:
         """Raises the first error of the calls on streams that ended since the last check. With `wait` it first waits for
         all calls on streams."""
-        self._raise(self._lib.sherwood_cuda_check(self._use(), wait))
+        with self._use() as pointer:
+            self._raise(self._lib.sherwood_cuda_check(pointer, wait))
 
     def forget(self, array: Any) -> None:
         """Unregisters the allocation that holds an array, so that freeing the array also frees its memory."""
-        pointer = take(array, None, self._ordinal, "array").pointer
-        self._raise(self._lib.sherwood_cuda_unregister(self._use(), pointer))
+        address = take(array, None, self._ordinal, "array").pointer
+        with self._use() as pointer:
+            self._raise(self._lib.sherwood_cuda_unregister(pointer, address))
 
     # --- parts of the calls ----------------------------------------------------------------------
     @property
@@ -311,10 +342,10 @@ class Device(Details):
         """The handle of libsherwood-cuda, or None if it is closed."""
         return None if self._is_closed else self._attached.pointer
 
-    def _use(self) -> Any:
+    def _use(self) -> _Attached:
         if self._is_closed and not self._is_first:
             raise Refused("this Device is closed: open its table again")
-        return self._attached.use()
+        return self._attached
 
     def _raise(self, code: int) -> None:
         self._attached.check(code)
@@ -388,13 +419,13 @@ class Device(Details):
                                0 if previous is None else previous.pointer, 0 if made is None else made.pointer, when, number))
         for field, value in details.items():
             setattr(call, field, value)
-        pointer = self._use()
-        if stream is not None:
-            self.warn_of_switches()
-            for array in (keys, values, previous, made, *held):
-                if array is not None:
-                    kind.keep(array.array, stream)
-        self._raise(self._lib.sherwood_cuda_call(pointer, call))
+        with self._use() as pointer:
+            if stream is not None:
+                self.warn_of_switches()
+                for array in (keys, values, previous, made, *held):
+                    if array is not None:
+                        kind.keep(array.array, stream)
+            self._raise(self._lib.sherwood_cuda_call(pointer, call))
         if made is None:
             return None
         return (kind.whole if reads else kind.spread)(made.array, keys.size, keys.shape, found, stream)
