@@ -71,6 +71,7 @@ cudaError_t emu_called(void)
 {
     if (is_it()) {
         lost = true;
+        emu_lose_device();
     }
     return emu_gives_back();
 }

@@ -17,8 +17,8 @@ extern "C" {
 
 /* Calls are counted from 1 on, from here on. The one with this number fails (0: none does): one
  * that allocates for lack of memory, and the next one may succeed; any other one loses the device,
- * as a kernel that faults does: no kernel runs and no call succeeds until emu_fail_call is called
- * again. */
+ * as a kernel that faults does: no kernel begins and no call succeeds until emu_fail_call is called
+ * again. A lost device drops what its streams have not begun, but frees their memory. */
 void emu_fail_call(uint64_t number);
 
 /* Calls since then. */

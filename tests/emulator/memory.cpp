@@ -480,6 +480,6 @@ cudaError_t cudaMallocFromPoolAsync(void **memory, size_t bytes, cudaMemPool_t p
 
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream)
 {
-    emu_enqueue_work(stream, [=] { give_back(memory); });
+    emu_enqueue_free(stream, [=] { give_back(memory); });
     return emu_gives_back();
 }

@@ -31,8 +31,9 @@ struct task {
     std::shared_ptr<emu_launched> kernel;
     emu_event *wait; /* until `done` is at least `number` */
     uint64_t number;
-    emu_grid *grid; /* of the kernel, once it is at work */
+    emu_grid *grid;                            /* of the kernel, once it is at work */
     std::chrono::steady_clock::time_point end; /* the work is not done before */
+    bool frees = false;                        /* memory: also if the device is lost */
 };
 
 } // namespace
@@ -152,8 +153,11 @@ void enqueue(cudaStream_t to, task &&next)
 {
     std::lock_guard<std::recursive_mutex> lock(device);
     emu_stream *stream = stream_of(to);
+    if (emu_is_lost() && !next.frees) {
+        return; /* another thread lost it after this call began */
+    }
     stream->tasks.push_back(std::move(next));
-    if (!emu_options_read()->async) {
+    if (!emu_options_read()->async || emu_is_lost()) {
         finish(stream);
     } else if (emu_random() % 2 == 0) {
         work(1ULL << emu_random() % 12);
@@ -173,6 +177,22 @@ void emu_enqueue_kernel(const emu_launched &launched)
 void emu_enqueue_work(cudaStream_t stream, std::function<void()> work)
 {
     enqueue(stream, task{std::move(work), nullptr, NULL, 0, NULL, {}});
+}
+
+void emu_enqueue_free(cudaStream_t stream, std::function<void()> work)
+{
+    enqueue(stream, task{std::move(work), nullptr, NULL, 0, NULL, {}, true});
+}
+
+void emu_lose_device(void)
+{
+    std::lock_guard<std::recursive_mutex> lock(device);
+    for (emu_stream *stream : streams) {
+        const auto is_dropped = [](const task &one) { return one.grid == NULL && !one.frees; };
+        stream->tasks.erase(std::remove_if(stream->tasks.begin(), stream->tasks.end(), is_dropped),
+                            stream->tasks.end());
+    }
+    finish_all();
 }
 
 void emu_host_looks(void)
