@@ -371,6 +371,9 @@ def handler_of_cuda():
         check("no longer exists" in caller.call([state, keys], [after, got, found], **{**gets, "table": 10**6})[1], "another table")
         if "jax" not in sys.modules:  # its threads do not survive a fork
             in_child(lambda: check("no longer exists" in caller.call([state, keys], [after, got, found], **gets)[1], "the parent's table"))
+        if "torch" not in sys.modules and importlib.util.find_spec("cupy") is None:
+            array = type("Array", (), {"__dlpack__": None, "__dlpack_device__": lambda self: (2, 0)})()
+            raises(sherwood.Refused, "import torch before the call, or install cupy", device.get_many, array)
         full = caller.array(np.arange(5000))
         equal(caller.call([state, full, full], [after], **sets), None, "a call that fails later")
         raises(sherwood.Full, "larger --max-capacity", device.check, wait=True)

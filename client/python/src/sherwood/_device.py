@@ -126,7 +126,8 @@ class Device(Details):
     Keys, values and `out` are torch tensors or cupy arrays on that device, or others that have DLPack. They are
     contiguous. Memory of cudaMalloc is shared with the server. Calls copy arrays in other memory (torch's expandable
     segments, pools of CUDA, JAX) and in allocations below 256 KiB; `staged_bytes` counts the bytes.
-    Results come from the same library and lie on the same device. dtypes, shapes and errors are those of the client's
+    Results lie on the same device, and come from the same library, or for arrays that have only DLPack (JAX) from torch if it is
+    imported, otherwise from cupy. dtypes, shapes and errors are those of the client's
     calls.
 
     Without `stream` a call first waits for the earlier work of the library's current stream. It returns when its
@@ -169,7 +170,7 @@ class Device(Details):
     def table(self, name: str, value_dtype: Any = None) -> Device:
         """Returns the calls for a table of the server, by its name or its number. They share the connection of this Device, the memory that
         is registered with the server, and the memory that calls copy arrays through. They end with this Device, or before it by their
-        own close(). value_dtype: as that of connect()."""
+        own close(). A Device opens 64 tables at most; one that was dropped and made anew counts again. value_dtype: as that of connect()."""
         if not isinstance(name, str):
             raise TypeError(f"table: {name!r:.40} is not a text: give the name of a table")
         details, facts = self._attached.open(name)

@@ -208,7 +208,7 @@ class Cupy(Kind):
     """Arrays of cupy, and all others that cupy accepts."""
 
     def __init__(self) -> None:
-        self.cupy = importlib.import_module("cupy")
+        self.cupy = _import_cupy()
 
     def made(self, array: Any) -> Taken:
         return Taken(array, self, array.data.ptr, array.shape, array.size)
@@ -281,6 +281,12 @@ def _has_cupy() -> bool:
     return importlib.util.find_spec("cupy") is not None
 
 
+def _import_cupy() -> Any:
+    if not _has_cupy():
+        raise Refused("arrays of other libraries become those of torch or cupy: import torch before the call, or install cupy")
+    return importlib.import_module("cupy")
+
+
 def _with_interface(given: Any, what: str) -> Any:
     """Returns the array, or an array of cupy or torch over its memory. Waits for an array of JAX."""
     if hasattr(given, "block_until_ready"):
@@ -289,7 +295,7 @@ def _with_interface(given: Any, what: str) -> Any:
     if has_interface and (_arrays.is_torch(given) or _has_cupy()):
         return given
     if hasattr(given, "__dlpack__") and given.__dlpack_device__()[0] == _DLPACK_CUDA:
-        return importlib.import_module("torch" if "torch" in sys.modules else "cupy").from_dlpack(given)
+        return (sys.modules["torch"] if "torch" in sys.modules else _import_cupy()).from_dlpack(given)
     if has_interface:
         return given
     raise TypeError(f"{what}: {type(given).__name__} is not an array in the memory of a GPU: give a torch"
