@@ -297,6 +297,7 @@ def files():
         with daemon("--backend", "cpu", "--value-type", "none") as server, sherwood.connect(server.unix) as c:
             equal((c.insert_many(keys).all(), c.insert_many(keys).any()), (True, False), "keys without values")
             raises(sherwood.Refused, "use insert_many", c.set_many, keys[:2], [1, 2])
+            raises(sherwood.Refused, "use insert_many", c.add_many, keys[:2], 1)
             round_trip(c, folder, ".npz", keys="hash")
             round_trip(c, folder, ".npy")
             np.save(path := os.path.join(folder, "x.npy"), keys[:9])

@@ -183,6 +183,7 @@ def refused_segments(server, read, absent):
     raises(sherwood.Refused, "no such table", lambda: read([("nothing", [1])]))
     raises(sherwood.Refused, "another width", lambda: read([(None, [1]), ("narrow", np.array([1], "u4"))]))
     raises(TypeError, "is no table", lambda: read([(7, [1])]))
+    raises(TypeError, "part 1 is not a pair: give (table, keys)", lambda: read([(None, [1]), 7]))
     raises(TypeError, "", lambda: read([("rows", [1.5])]))
     equal(server.ask("TABLE", "DROP", "rows"), "OK", "DROP")
     raises(sherwood.Refused, absent, lambda: read([(None, [1]), ("rows", [1])]))

@@ -194,6 +194,8 @@ SUMS = ("the server adds up rows of float32, float64, float16, uint32, uint64 an
 
 def combining(layout: Layout, word: str) -> int:
     """The operation of add_many, min_many or max_many. In rows, value_dtype is the type of the numbers that are added up."""
+    if layout.value_type == "none":
+        raise Refused(f"{word}_many: keys of this server have no values: use insert_many(keys)")
     if not layout.is_integer:
         if word != "add":
             raise Refused(f"{word}_many: this server's values are rows, which only add_many and add_rows combine")

@@ -85,7 +85,11 @@ def _run(link: Link, handles: list[Any], plans: list[_plans.Plan], bits: list[An
 
 def named(link: Link, parts: Any) -> list[Part]:
     """Returns the parts with the names of their tables."""
-    return [(*_name_of(table, link), keys) for table, keys in parts]
+    pairs = list(parts)
+    for i, part in enumerate(pairs):
+        if not isinstance(part, (tuple, list)) or len(part) != 2:
+            raise TypeError(f"get_segments: part {i} is not a pair: give (table, keys)")
+    return [(*_name_of(table, link), keys) for table, keys in pairs]
 
 
 def get(link: Link, parts: list[Part], default: Any) -> list[Any]:
