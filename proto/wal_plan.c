@@ -49,10 +49,13 @@ static const char *wrong_header(const struct sw_wal_found *found, const struct s
         (shape != NULL && found->segment.shape.key_text_bytes != shape->key_text_bytes)) {
         return "has rows with another --resp-key-text-bytes than the server or the other segments";
     }
-    if (!shapes_are_equal(&found->segment.shape, &first->segment.shape) ||
-        (shape != NULL && !shapes_are_equal(&found->segment.shape, shape))) {
-        return "has keys or values of another width, format, type or engine than the server or the "
-               "other segments";
+    if (!shapes_are_equal(&found->segment.shape, &first->segment.shape)) {
+        return "has keys or values of another width, format, type or engine than the other "
+               "segments";
+    }
+    if (shape != NULL && !shapes_are_equal(&found->segment.shape, shape)) {
+        return "has keys or values of another width, format, type or engine than the server: start "
+               "with the --engine, --key-bits, --value-bytes and --value-type that wrote it";
     }
     return NULL;
 }

@@ -207,9 +207,10 @@ static int check_data_directory(const struct check *check)
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
         return refuse_path(check, "data-dir", path,
-                           errno == ENOENT   ? ": create it, for the user that runs the server"
-                           : errno == EACCES ? ": give it to the user that runs the server"
-                                             : "");
+                           errno == ENOENT    ? ": create it, for the user that runs the server"
+                           : errno == EACCES  ? ": give it to the user that runs the server"
+                           : errno == ENOTDIR ? ": name a directory"
+                                              : "");
     }
     close(fd);
     char lock[SW_CONFIG_DIR_MAX + 16];

@@ -99,7 +99,7 @@ GROUPS = (
     ("Start: table, memory and GPU",
      "`sherwoodd` logs `the table cannot be created: ` or `the table cannot be built: ` with the text. A value that the engine refuses ends the program with status 2.\n"
      "Too little memory, or a GPU that does not work, ends it with status 1.",
-     r"server/(server|served|served_memory|served_changes|loop|main|selftest)\.c|server/observe/gpu|table/",
+     r"server/(server|served|served_memory|served_changes|loop|main|selftest|tables/change_words)\.c|server/observe/gpu|table/",
      (("a cache has no log|so it has no replicas: choose another engine|longest record|in GPU memory cannot be saved|lives in host memory", "Choose other options of the table, or of the log: the text names them."),
       ("the table cannot be created|lower the capacity|needs %llu (bytes|MiB)|capacity or smaller batches",
        "Choose a smaller `--capacity`, `--frame-ops-max` or `--round-ops-max`, or a machine with more memory: [Capacity](../capacity.md) has the formulas."),
@@ -110,7 +110,7 @@ GROUPS = (
       ("compute capability|no CUDA backend|no such backend", "Build with `make ARCH=all` and nvcc, or start with `--backend cpu`."),
       ("device failed|table is lost|too many batches in flight|are lost|I15:|I16:|queue of the writes|self-test|I/O loop ended|poll failed|does not round",
        "Read the lines before this one. The service manager starts the server again, with the data of `--data-dir`. If it fails again, test the hardware."),
-      ("must be|must have|must hold|must take|lives in host memory|table with ids|batch on ids|has no use|hash functions|cuckoo table|maximum load|a cache must|stash|a limit of GPU|grows only|holds a load|does not support",
+      ("must be|has no value: write each|must have|must hold|must take|lives in host memory|table with ids|batch on ids|has no use|hash functions|cuckoo table|maximum load|a cache must|stash|a limit of GPU|grows only|holds a load|does not support",
        "Choose a value in the range of the text: [Options](options.md)."),
       ("I/O thread|I/O loop|GPU", "Lower `--loops`, `--arena-bytes` or `--round-ops-max`, or raise the limits of the service."),
       ("seed", "Set `--seed`."), ("pass its maximum load|no such operation", "See the error of the request: [RESP](#resp)."),

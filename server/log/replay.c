@@ -79,6 +79,22 @@ static int refuse_full(const struct replay *replay, char reason[SW_WAL_REASON_BY
     return -1;
 }
 
+/* Writes the reason for which a batch failed. */
+static int refuse_batch(const struct replay *replay, int status, char reason[SW_WAL_REASON_BYTES])
+{
+    if (status == SW_E_FULL) {
+        return refuse_full(replay, reason);
+    }
+    if (status == SW_E_INVALID && sw_table_gives_ids(&replay->info)) {
+        snprintf(reason, SW_WAL_REASON_BYTES,
+                 "the log has a value that is not below --ids, or has it twice: start with the "
+                 "--ids that it had when it wrote the log, or without --ids if it had none");
+        return -1;
+    }
+    snprintf(reason, SW_WAL_REASON_BYTES, "the log cannot be replayed: %s", sw_status_text(status));
+    return -1;
+}
+
 /* Waits for the oldest batch. */
 static int finish_one(struct replay *replay, char reason[SW_WAL_REASON_BYTES])
 {
@@ -88,15 +104,7 @@ static int finish_one(struct replay *replay, char reason[SW_WAL_REASON_BYTES])
     }
     replay->oldest = (replay->oldest + 1) % IN_FLIGHT_MAX;
     replay->in_flight--;
-    if (status == SW_E_FULL) {
-        return refuse_full(replay, reason);
-    }
-    if (status != SW_OK) {
-        snprintf(reason, SW_WAL_REASON_BYTES, "the log cannot be replayed: %s",
-                 sw_status_text(status));
-        return -1;
-    }
-    return 0;
+    return status == SW_OK ? 0 : refuse_batch(replay, status, reason);
 }
 
 static int submit(struct replay *replay, const struct sw_batch *made,
@@ -109,9 +117,7 @@ static int submit(struct replay *replay, const struct sw_batch *made,
     *batch = *made;
     int status = sw_batch_submit(replay->queue, batch);
     if (status != SW_OK) {
-        snprintf(reason, SW_WAL_REASON_BYTES, "the log cannot be replayed: %s",
-                 sw_status_text(status));
-        return -1;
+        return refuse_batch(replay, status, reason);
     }
     replay->in_flight++;
     replay->replayed->operations += batch->count;

@@ -109,11 +109,12 @@ static bool set_options(const struct reading *reading, struct sw_table_options *
             i += (uint32_t)keyword;
             continue;
         }
+        copy_word(&reading->words[i], true, name);
         if (i + 1 == reading->count) {
-            snprintf(error, bytes, "syntax error");
+            snprintf(error, bytes, "option '%s' has no value: write each option and its value",
+                     name);
             return false;
         }
-        copy_word(&reading->words[i], true, name);
         copy_word(&reading->words[i + 1], false, value);
         if ((strcmp(name, "engine") == 0) == engine &&
             sw_table_options_set(options, name, value, error, bytes) != 0) {
@@ -133,7 +134,7 @@ static int read_alter(const struct reading *reading)
     if (read_name(reading, 1, false, reading->change->name) != 0) {
         return -1;
     }
-    if (place == NULL || reading->count < 4 || reading->count % 2 != 0) {
+    if (place == NULL || reading->count < 3) {
         return refuse(reading, place == NULL ? SW_NO_SUCH_TABLE : "ERR syntax error");
     }
     for (uint32_t i = 2; i < reading->count; i += 2) {

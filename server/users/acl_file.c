@@ -160,7 +160,9 @@ int sw_acl_file_read(const char *path, const struct sw_commands *catalog, struct
 {
     char *text = NULL;
     size_t size = 0;
-    if (sw_secret_read(path, &text, &size, error, error_bytes) != 0) {
+    char why[SW_SECRET_PATH_BYTES + 128];
+    if (sw_secret_read(path, &text, &size, why, sizeof(why)) != 0) {
+        snprintf(error, error_bytes, "acl-file: %s", why);
         return -1;
     }
     int result = sw_acl_text_read(text, size, path, catalog, list, notes, error, error_bytes);

@@ -148,6 +148,12 @@ def restarts_keep_ids():
         with durable(path, "no", *IDS[:2]) as server, server.replies() as replies:
             equal([replies.ask("MSET", 1, 7, 2, 7), replies.ask("SAVE")], ["OK", "OK"], "integers")
         check("start the server with the --ids" in (said := does_not_start("--data-dir", str(path), *IDS)), said)
+    with Directory() as path:
+        with durable(path, "no", *IDS[:2]) as server:
+            equal(server.ask("SET", 1, 7000), "OK", "an integer in the log")
+            server.end_by_kill()
+        said = does_not_start("--data-dir", str(path), "--appendonly", "yes", *IDS)
+        check("or without --ids if it had none" in said, said)
 
 
 @case

@@ -65,7 +65,7 @@ def another_shape_is_refused():
             server.end_by_kill()
         for flags in (("--value-bytes", "64"), ("--value-bytes", "60", "--value-type", "u32"), ()):
             out = does_not_start("--data-dir", str(path), *flags)
-            check("log-0000000000000001 has keys or values of another width, format, type or engine" in out, out)
+            check("log-0000000000000001 has keys or values of another width, format, type or engine than the server: start with the --engine, " in out, out)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def wrong_options(folder, authority):
         (("--requirepass-file", absent), absent),
         (("--requirepass-file", folder.file("open", "word\n", 0o644)), "is readable by everybody"),
         (("--primary-password-file", absent), "--primary-password-file"),
-        (("--acl-file", absent), absent), (("--acl-file", folder.file("acl", "nonsense\n")), "acl"),
+        (("--acl-file", absent), f"acl-file: {absent}"), (("--acl-file", folder.file("acl", "nonsense\n")), "acl"),
         (("--http-token-file", absent), absent), (("--unix-users", "nonsense"), "unix-users"),
         ((*tls, "--tls-key", absent), absent), ((*tls, "--tls-key", other), "key"),
         (("--tls-port", tls[1], "--tls-cert", key, "--tls-key", key), f"'{key}': the file does not contain it in PEM format"),
@@ -63,7 +63,7 @@ def wrong_options(folder, authority):
         (("--cluster-config", folder.file("topology", "{")), "--cluster-config"),
         (("--cluster-config", "etcd://h/p"), "--cluster-config"),
         (("--cluster-state", folder.file("state", "{")), "--cluster-state"),
-        (("--data-dir", absent), "--data-dir"), (("--data-dir", plain), "--data-dir"),
+        (("--data-dir", absent), "--data-dir"), (("--data-dir", plain), "Not a directory: name a directory"),
         (("--unix-socket", f"{absent}/s"), "--unix-socket"), (("--unix-socket", plain), "--unix-socket"))
     if os.geteuid() != 0:
         yield from ((("--data-dir", str(read_only)), "--data-dir"), (("--unix-socket", f"{read_only}/s"), "--unix-socket"))

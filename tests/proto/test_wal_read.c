@@ -218,14 +218,14 @@ Test(wal_read, headers_of_another_log_shape_or_name)
     judge(&verdict, images, 2, SEGMENT_BYTES, 0);
     cr_assert_str_eq(verdict.refusal,
                      "log-0000000000000002 has keys or values of another width, format, type or "
-                     "engine than the server or the other segments");
+                     "engine than the other segments");
     second.header.shape.value_bytes = 8;
     second.header.shape.key_bytes = 4;
     sw_wal_segment_encode(&second.header, second.bytes);
     judge(&verdict, images, 2, SEGMENT_BYTES, 0);
     cr_assert_str_eq(verdict.refusal,
                      "log-0000000000000002 has keys or values of another width, format, type or "
-                     "engine than the server or the other segments");
+                     "engine than the other segments");
     second.header.shape.key_bytes = 8;
     first.header.shape.value_type = SW_TYPE_U32;
     sw_wal_segment_encode(&first.header, first.bytes);
@@ -237,7 +237,7 @@ Test(wal_read, headers_of_another_log_shape_or_name)
         judge(&verdict, images, 2, SEGMENT_BYTES, 0);
         cr_assert_str_eq(verdict.refusal,
                          "log-0000000000000002 has keys or values of another width, format, type "
-                         "or engine than the server or the other segments");
+                         "or engine than the other segments");
     }
     second.header.shape.value_type = SW_TYPE_BYTES; /* which are anything */
     second.header.number = 9;                       /* half a rename: the file is another segment */
