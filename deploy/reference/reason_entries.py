@@ -93,7 +93,7 @@ GROUPS = (
       ("unix-users", "Write `uid:NUMBER=USER`, each number once."),
       ("range", "Use `~*` for this user, or fewer ranges. [Keys](../keys.md) has the forms of keys for which ranges have a meaning."),
       ("[Tt]oo many|users exist", "Remove users or passwords that are not needed."),
-      ("word|line|name|[Uu]sername|already exists|exists already|modifier|selector|Selectors|pattern|password|category|commands are too long|Keys are integers",
+      ("word|line|name|[Uu]sername|already exists|exists already|modifier|selector|Selectors|pattern|password|category|commands are too long|patterns of texts",
        "Correct the rule: [Security](../security.md) has the rules that the server knows."),
       MEMORY)),
     ("Start: table, memory and GPU",

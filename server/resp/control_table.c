@@ -25,8 +25,8 @@ static const struct sw_subcommand subcommands[] = {
     {"RENAME", 4, NULL, "name new-name", "Give a table another name."},
     {"SAVE", 3, NULL, "name", "Write a snapshot of a table, and wait for it."},
     {"SWAP", -4, NULL, "name other [FORCE]",
-     "Exchange the contents of two tables, for all clients at once. FORCE: of different shapes, "
-     "too."},
+     "Exchange the contents of two tables, for all clients at once. FORCE: also of different "
+     "shapes."},
     {"TRUNCATE", 3, NULL, "name", "Remove every key of a table."},
     {NULL, 0, NULL, NULL, NULL}};
 

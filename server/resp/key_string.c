@@ -14,7 +14,7 @@ const char *sw_key_string_error(const struct sw_key_string *keys)
                                     : "ERR key must have exactly 4 bytes (--resp-keys raw)";
     }
     if (keys->form == SW_RESP_KEYS_HASH) {
-        return "ERR key is longer than resp-key-text-bytes";
+        return "ERR key is longer than --resp-key-text-bytes: use a shorter key";
     }
     if (keys->in_cluster) {
         return "ERR key is not an unsigned integer or out of range; a cluster has no string keys: "

@@ -193,7 +193,7 @@ def listed():
         check(any(entry[3] == [b"get", b"key:7"] for entry in replies.ask("SLOWLOG", "GET", -1)), "SLOWLOG")
         pattern = b"".join(b"\\" + bytes([byte]) for byte in b"x" * 30)
         equal(replies.ask("KEYS", pattern), [b"x" * 30], "a pattern of more than 64 bytes")
-        too_long = wire.Error("ERR key is longer than resp-key-text-bytes")
+        too_long = wire.Error("ERR key is longer than --resp-key-text-bytes: use a shorter key")
         equal([replies.ask("SET", b"x" * 31, 1), replies.ask("MGET", b"a", b"x" * 31)], [too_long, too_long], "a long key")
         equal(replies.ask("DBSIZE"), len(keys), "DBSIZE")
 

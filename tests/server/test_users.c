@@ -355,7 +355,7 @@ Test(users, files_of_secrets)
     write_file(folder.acl, "user default on >hunter2\n", 0600);
     expect_refusal(folder.acl, folder.password, "remove one of the definitions");
     write_file(folder.acl, "user default on ~hunter2\n", 0600);
-    expect_refusal(folder.acl, "", ":1: Keys are integers");
+    expect_refusal(folder.acl, "", ":1: Users have no patterns of texts: write ~* for all keys");
     remove_folder(&folder);
 }
 
