@@ -54,6 +54,13 @@ static bool read_header(struct sw_cli_snapshot *snapshot)
     if (!has_facts || !read_at(snapshot, bytes, sizeof(bytes), 0)) {
         return false;
     }
+    if (sw_snapshot_is_catalog(bytes)) {
+        fprintf(snapshot->messages,
+                "sherwood-cli: %s is the catalog of several tables: name one of the files table-* "
+                "beside it, each the snapshot of a table\n",
+                snapshot->path);
+        return false;
+    }
     const char *wrong = sw_snapshot_get_header(bytes, &snapshot->header, &newer);
     if (wrong != NULL) {
         return complain(snapshot, wrong, 0);

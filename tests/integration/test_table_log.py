@@ -372,6 +372,8 @@ def tools():
             equal([replies.ask("SET", 2, 4), replies.ask("TABLE", "SWAP", "a", "b")], ["OK", "OK"], "behind the catalog")
             tool("--port", server.port, "--table", "a", "snapshot", "load", next(folder.glob("table-00000002-*")))
             equal([number(replies, "a", key) for key in (1, 2)], [1, 4], "the file of the table 2, loaded into the place a")
+            _, said = tool("snapshot", "verify", next(folder.glob("snapshot-*")), rc=1)
+            check("catalog of several tables: name one of the files table-*" in said, said)
             server.end_by_kill()
         said, _ = tool("log", "check", folder)
         check("writes up to 8 in" in said and "covers those up to 5" in said, said)
