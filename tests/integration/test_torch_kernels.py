@@ -241,8 +241,10 @@ def refusals():
             given[emptied] = torch.zeros(16, dtype=kind, device=keys.device)
             given[emptied].untyped_storage().resize_(0)
             raises(sherwood.Refused, f"{('keys', 'out', 'found')[emptied]}: the storage of the tensor is empty", one.lookup_into, *given)
-            if emptied == 1:
-                raises(sherwood.Refused, "out: the storage of the tensor is empty", device.get_many, given[0], out=given[1], stream=0)
+            if emptied > 0:
+                raises(sherwood.Refused, f"{('out', 'found')[emptied - 1]}: the storage of the tensor is empty", device.get_many, given[0],
+                       out=given[1], found=given[2], stream=0)
+        raises(sherwood.Refused, "found: the storage of the tensor is empty", device.delete_many, put(torch.arange(16)), found=given[2])
         bytes_ = put(torch.full((9,), 7, dtype=torch.int64))
         one.lookup_into(keys, put(values), bytes_)  # Python stores a mask in any dtype
         equal(bytes_.tolist(), [0] * 9)

@@ -18,7 +18,7 @@ import numpy as np
 
 from . import _operators
 from ._arrays import is_torch, one_number
-from ._device_arrays import Kind, Taken, kind_of, named, take
+from ._device_arrays import Kind, Taken, check_storage, kind_of, named, take
 from ._device_details import Details, Span
 from ._device_library import ffi, load
 from ._errors import Lost, Refused, error_of
@@ -410,6 +410,8 @@ class Device(Details):
         kind: Kind = keys.kind
         reads = operation in _READS  # the server stores a byte for each key, which is the mask
         made = None
+        if found is not None:
+            check_storage(found, "found")
         if wants:
             made = kind.bytes(keys, found, stream) if reads else kind.bits(keys, stream)
         flags = constants.SHERWOOD_FOUND_BYTES if wants and reads else 0
