@@ -165,7 +165,8 @@ struct sw_backend {
      * submits all writes to one queue, with at most SW_COMBINED_LAUNCHES launches in flight, and
      * reads to the other queues. Each of those takes SW_READS_MAX reads. If facts.combined_ops_max
      * is 0, these members are NULL, writes are submitted to any queue, and submit sets
-     * write_sequence. submit_combined and poll_combined work like submit and poll. poll_combined
+     * write_sequence. submit_combined and poll_combined work like submit and poll. If a launch in
+     * flight must be completed first, both submits return SW_E_BUSY, and do nothing. poll_combined
      * sets the outputs of the parts; their counters sum to what the launch counted. flush launches
      * the reads of this stream that the queue holds back; NULL: the queue never holds reads back.
      */

@@ -27,7 +27,8 @@ void sw_combiner_tidy(struct sw_combiner *combiner)
         __atomic_exchange_n(&combiner->is_led, true, __ATOMIC_ACQUIRE)) {
         return;
     }
-    if (combiner->flying == 0 && launches == sw_combiner_launches(combiner) &&
+    if (combiner->flying == 0 && !combiner->postponed &&
+        launches == sw_combiner_launches(combiner) &&
         __atomic_load_n(&combiner->gathered, __ATOMIC_ACQUIRE) == 0) {
         combiner->tidied_launches = launches;
         (void)combiner->backend->tidy(combiner->queue); /* the next batch reports a failure */

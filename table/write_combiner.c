@@ -251,20 +251,26 @@ static int launch_on(const struct sw_combiner *combiner, struct sw_combined_laun
                            : backend->submit_combined(combiner->queue, combined);
 }
 
-static void launch(struct sw_combiner *combiner, struct sw_combined_launch *combined)
+/* Returns false if the backend takes the launch only after it has completed one in flight. */
+static bool launch(struct sw_combiner *combiner, struct sw_combined_launch *combined)
 {
     uint64_t sequence = place_of(combined->parts[combined->count - 1]);
     int status = launch_on(combiner, combined);
+    combiner->postponed = status == SW_E_BUSY && combiner->flying > 0;
+    if (combiner->postponed) {
+        return false;
+    }
     __atomic_store_n(&combiner->launched, sequence, __ATOMIC_RELEASE);
     __atomic_fetch_add(&combiner->launches, 1, __ATOMIC_RELAXED);
     if (status == SW_OK) {
         combiner->flying++;
-        return;
+        return true;
     }
     for (uint32_t i = 0; i < combined->count; i++) {
         combined->parts[i]->status = status;
     }
     release(combined);
+    return true;
 }
 
 /* Completes the oldest launch. Returns false if it still runs. */
@@ -282,11 +288,11 @@ static bool complete(struct sw_combiner *combiner)
     return true;
 }
 
-/* Takes the oldest sweep if no other batch waits. The caller has locked `lock`. */
+/* Takes the oldest sweep if no other batch waits. By the leader, which has locked `lock`. */
 static struct sw_batch *take_sweep(struct sw_combiner *combiner)
 {
     struct sw_batch *batch = combiner->sweeps;
-    if (batch == NULL || combiner->waiting != NULL) {
+    if (batch == NULL || combiner->waiting != NULL || combiner->postponed) {
         return NULL;
     }
     combiner->sweeps = batch->_next;
@@ -338,10 +344,10 @@ void sw_combiner_lead(struct sw_combiner *combiner, const struct sw_batch *own)
     }
     while (combiner->flying < SW_COMBINED_LAUNCHES && !must_wait(combiner)) {
         uint32_t next = (combiner->oldest + combiner->flying) % SW_COMBINED_LAUNCHES;
-        if (!gather_launch(combiner, &combiner->combined[next], own)) {
+        if ((!combiner->postponed && !gather_launch(combiner, &combiner->combined[next], own)) ||
+            !launch(combiner, &combiner->combined[next])) {
             break;
         }
-        launch(combiner, &combiner->combined[next]);
     }
     if (__atomic_load_n(&combiner->sweeping, __ATOMIC_ACQUIRE) > 0) {
         sweep(combiner);

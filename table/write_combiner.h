@@ -88,6 +88,7 @@ struct sw_combiner {
     struct sw_combined_launch *combined; /* [SW_COMBINED_LAUNCHES] */
     uint32_t oldest;                     /* index of the oldest launch in flight */
     uint32_t flying;                     /* launches in flight */
+    bool postponed; /* the next launch is gathered, and waits until one in flight is completed */
 
     /* Used by sw_combiner_tidy only. */
     uint64_t idle_launches;   /* `launches` at the last call */

@@ -77,6 +77,11 @@ static uint64_t delay(struct slow *fake)
     return random_below(&fake->random, 4);
 }
 
+static bool is_taken(const struct slow *fake)
+{
+    return fake->takes_one && fake->writes_in_flight > 0;
+}
+
 static int slow_submit(void *context, struct sw_batch *batch)
 {
     struct slow_queue *queue = context;
@@ -86,6 +91,8 @@ static int slow_submit(void *context, struct sw_batch *batch)
     batch->_ticket = delay(fake);
     if (fake->lost) {
         status = SW_E_DEVICE;
+    } else if (batch->write_sequence != 0 && is_taken(fake)) {
+        status = SW_E_BUSY;
     } else if (batch->kind == SW_BATCH_IMAGE) {
         expect(fake, fake->writes_in_flight == 0, "an image with nothing in flight");
         fake->images++;
@@ -124,9 +131,9 @@ static int slow_submit_combined(void *context, struct sw_combined_launch *launch
     struct slow *fake = ((struct slow_queue *)context)->fake;
     uint32_t operations = 0;
     pthread_mutex_lock(&fake->lock);
-    if (fake->lost) {
+    if (fake->lost || is_taken(fake)) {
         pthread_mutex_unlock(&fake->lock);
-        return SW_E_DEVICE;
+        return fake->lost ? SW_E_DEVICE : SW_E_BUSY;
     }
     expect(fake, fake->writes_in_flight < SW_COMBINED_LAUNCHES,
            "at most SW_COMBINED_LAUNCHES write launches");

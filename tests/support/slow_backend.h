@@ -26,6 +26,7 @@ struct slow {
     unsigned tidied;
     bool lost;         /* every submit is SW_E_DEVICE */
     bool stalled;      /* nothing completes */
+    bool takes_one;    /* a second launch of writes is SW_E_BUSY */
     uint32_t streamed; /* what combined_ops says for SW_SET; 0: SLOW_COMBINED_OPS */
     struct random random;
     /* the first rule that was broken */

@@ -270,7 +270,23 @@ Test(combiner_launches, later_reads_take_no_place_of_a_deferred_one)
     finish(g, 1);
 }
 
-/* --- a lost device ---------------------------------------------------------------------------- */
+/* --- a backend without room, and a lost device ------------------------------------------------ */
+
+Test(combiner_launches, a_launch_without_room_waits_for_the_one_before)
+{
+    struct gathered *g = gather();
+    g->fake.takes_one = true;
+    g->batches[3].leftover_keys = g->keys; /* launched alone: three launches */
+    submit_all(g);
+    g->fake.stalled = false;
+    for (int i = BATCHES - 1; i >= 0; i--) {
+        int status;
+        while ((status = sw_combiner_poll(&g->own, &g->batches[i])) == SW_PENDING) {
+        }
+        cr_assert_eq(status, SW_OK);
+    }
+    finish(g, 3);
+}
 
 Test(combiner_launches, a_lost_device_completes_everything)
 {
