@@ -245,6 +245,8 @@ def refusals():
                 raises(sherwood.Refused, f"{('out', 'found')[emptied - 1]}: the storage of the tensor is empty", device.get_many, given[0],
                        out=given[1], found=given[2], stream=0)
         raises(sherwood.Refused, "found: the storage of the tensor is empty", device.delete_many, put(torch.arange(16)), found=given[2])
+        with sherwood.connect(device._place[0].address) as client:  # pylint: disable=protected-access
+            raises(sherwood.Refused, "values: the storage of the tensor is empty", client.set_many, torch.arange(16), given[2].view(torch.uint8))
         bytes_ = put(torch.full((9,), 7, dtype=torch.int64))
         one.lookup_into(keys, put(values), bytes_)  # Python stores a mask in any dtype
         equal(bytes_.tolist(), [0] * 9)

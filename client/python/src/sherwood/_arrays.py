@@ -15,6 +15,7 @@ from typing import Any, Callable, NamedTuple, Optional
 
 import numpy as np
 
+from ._errors import Refused
 from ._regions import Memory, Regions
 
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
@@ -41,9 +42,16 @@ def is_torch(given: Any) -> bool:
     return type(given).__module__.split(".")[0] == "torch" and hasattr(given, "data_ptr")
 
 
+def check_storage(given: Any, what: str) -> None:
+    """Refuses a tensor of torch whose storage was resized to 0: numpy shows other memory, and libsherwood takes it for no array."""
+    if is_torch(given) and given.data_ptr() == 0 and given.numel() > 0:
+        raise Refused(f"{what}: the storage of the tensor is empty: resize it to its elements")
+
+
 def _of_torch(given: Any, what: str) -> np.ndarray[Any, Any]:
     if given.device.type != "cpu":
         raise TypeError(f"{what}: the tensor is on {given.device}, and this call needs host memory: give .cpu()")
+    check_storage(given, what)
     found: np.ndarray[Any, Any] = given.detach().numpy()
     return found
 

@@ -17,8 +17,8 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _operators
-from ._arrays import is_torch, one_number
-from ._device_arrays import Kind, Taken, check_storage, kind_of, named, take
+from ._arrays import check_storage, is_torch, one_number
+from ._device_arrays import Kind, Taken, kind_of, named, take
 from ._device_details import Details, Span
 from ._device_library import ffi, load
 from ._errors import Lost, Refused, error_of

@@ -308,19 +308,13 @@ def _device_of(array: Any) -> Optional[int]:
     return number if isinstance(number, int) else None
 
 
-def check_storage(given: Any, what: str) -> None:
-    """Refuses a tensor of torch whose storage was resized to 0: the library would take it for no array."""
-    if _arrays.is_torch(given) and given.data_ptr() == 0 and given.numel() > 0:
-        raise Refused(f"{what}: the storage of the tensor is empty: resize it to its elements")
-
-
 def take(given: Any, dtype: Optional[np.dtype[Any]], ordinal: Optional[int], what: str) -> Taken:
     """Checks an array: on this device, contiguous, and of this dtype unless that is None."""
     if _arrays.is_torch(given):
         torchs: Any = kind_of(given)
         usual: Optional[Taken] = torchs.taken(given, dtype, ordinal, what)
         if usual is not None:
-            check_storage(given, what)
+            _arrays.check_storage(given, what)
             return usual
     array = _with_interface(given, what)
     interface = array.__cuda_array_interface__

@@ -53,7 +53,7 @@ class Known:
     becomes known, and nothing changes."""
 
     def __init__(self, of: Optional[Known] = None) -> None:
-        self.process = os.getpid() if of is None else of.process  # that attached the handle
+        self.process: int = os.getpid() if of is None else of.process  # that attached the handle
         self._of = of
         # The garbage collector may forget another table under it.
         self._lock: Any = threading.RLock() if of is None else of._lock
