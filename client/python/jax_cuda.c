@@ -26,6 +26,7 @@ static struct xla_error *find_stream(const struct xla_call *from, void **stream)
     }
     struct xla_error *error = api->stream_get(&arguments);
     *stream = arguments.stream;
+    /* cppcheck-suppress returnDanglingLifetime ; XLA copies the arguments */
     return error;
 }
 

@@ -205,7 +205,7 @@ def alter_and_restart(*log):
                                  ("max-capacity 1M", "was created for at most 262144 slots"), ("default-ttl -1", "default-ttl: '-1' is not a whole number"),
                                  ("max-capacity 1K", "slots, more than this max-capacity"),
                                  ("engine cuckoo", "does not change"), ("capacity 2K", "does not change"), ("foo 1", "unknown option 'foo'"),
-                                 ("memory-max", "wrong number of arguments"), ("memory-max 1M memory-min", "syntax error"),
+                                 ("memory-max", "wrong number of arguments"), ("memory-max 1M memory-min", "has no value"),
                                  ("memory-min 16M memory-max 0", "more than the other tables leave")):
                 got = replies.ask("TABLE", "ALTER", "a", *words.split())
                 check(isinstance(got, wire.Error) and error in got, f"{words}: {got}")

@@ -45,6 +45,7 @@ static struct sw_server *start_sized(uint32_t key_bits, uint64_t capacity, uint6
     config.loops = 3;
     config.port = 0;
     config.http_port = 0;
+    sw_config_fit(&config);
     cr_assert_eq(sw_server_start(&config, NULL, &server), 0);
     sw_server_snapshot(server, &snapshot);
     cr_assert(snapshot.ready);
