@@ -18,7 +18,7 @@ import threading
 import wire
 from data_directory import SMALL, Directory, durable
 from drawn_writes import Client, held
-from faults import ERRORS, RUNNING, Faults
+from faults import ERRORS, FOREVER, RUNNING, Faults
 from harness import BUILD, Server, at_once, case, check, drawn_seed, equal, eventually, main, run
 from matrix import SHAPES, Table
 
@@ -447,13 +447,14 @@ def a_start_whose_calls_fail():
         check(any(kind == "read" for kind, _ in counted), "the start has read files")
         ends = []
 
-        def one(kind, call, error):
+        def one(kind, call, error, count):
             faults = Faults()
-            getattr(faults, kind).fail(1, error, call)
+            getattr(faults, kind).fail(count, error, call)
             ends.append(start_once(path, flags, faults, number, error))
 
-        counted = some(rng, counted) + [("read", 0)]
-        at_once(one, [(kind, call, rng.choice(ERRORS[kind])) for kind, call in counted], AT_ONCE)
+        # A start that cannot read one snapshot goes on with the log. Without any read it ends.
+        calls = [(kind, call, rng.choice(ERRORS[kind]), 1) for kind, call in some(rng, counted)]
+        at_once(one, [*calls, ("read", 0, errno.EIO, FOREVER)], AT_ONCE)
         check(any(ends), "no start has ended, though one could not read")
 
 
