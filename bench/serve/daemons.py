@@ -120,7 +120,7 @@ class Sherwood(Server):
     """sherwoodd, or the daemon without a table, on ports that the kernel picks."""
 
     def __init__(self, program, work, flags):
-        self.socket = pathlib.Path(work) / "sherwood.sock"
+        self.socket = pathlib.Path(work) / f"{program.name}.sock"
         # A study measures a table of one size: --max-capacity 0 keeps it from growing.
         super().__init__(program.name, [program, "--bind", "127.0.0.1", "--port", "0", "--http-bind", "", "--max-capacity", "0",
                                         "--unix-socket", self.socket, *flags], pathlib.Path(work) / f"{program.name}.log")

@@ -26,9 +26,14 @@ from study import (DEPTHS, DRAWN_KEYS, MAX_LOAD, RESP_CONNECTIONS, RESP_KEYS, St
 HERE = pathlib.Path(__file__).resolve().parent
 PARTS = ("frames32", "clients", "frames64", "null", "cluster", "redis", "engines", "rows")
 # Parts that run only if --parts names them.
-OTHER_PARTS = ("host", "tables")
+OTHER_PARTS = ("gets", "host", "tables")
 # The commands that RESP clients send to the daemon without a table.
 NULL_RESP = ("resp_get_p64", "resp_set_p64", "resp_get_p1")
+# Keys a frame: of all parts except `gets`, and of `gets`.
+FRAMES = "4Ki,64Ki,256Ki"
+GET_FRAMES = "4Ki,16Ki,64Ki,128Ki,256Ki"
+# The frames of `gets` that one connection sends, one at a time.
+LONE_FRAMES = (4096, 65536)
 # Loads of the steps: the fills, the slices that are written and deleted in turn, and the loads of the other engines.
 FILL = 0.85
 SLICE = 0.1
@@ -58,14 +63,15 @@ def arguments():
     add_options(parser, "served", PARTS)
     add = parser.add_argument
     add("--slots", type=number, default=number("64Mi"), help="slots of the table (64Mi)")
-    add("--frames", default="4Ki,64Ki,256Ki", help="keys a frame (%(default)s)")
+    add("--frames", help=f"keys a frame ({FRAMES}; of the part gets {GET_FRAMES})")
     add("--row-bytes", type=int, default=256, help="bytes of a row of floats (%(default)s)")
     add("--row-slots", type=number, default=number("16Mi"), help="slots of the table of rows (16Mi)")
     add("--host-slots", type=number, default=number(HOST_SLOTS), help="slots of the table in host memory (%(default)s)")
     add("--host-keys", type=number, default=HOST_KEYS, help="keys in it (%(default)s)")
     add("--idle", type=int, default=10000, help="silent connections (%(default)s)")
     options = parsed(parser, "served", PARTS + OTHER_PARTS)
-    options.frames = [number(text) for text in options.frames.split(",")]
+    options.get_frames, options.frames = ([number(text) for text in (options.frames or standard).split(",")]
+                                          for standard in (GET_FRAMES, FRAMES))
     if set(options.frames) - set(DEPTHS):
         parser.error(f"frames have {', '.join(map(str, DEPTHS))} keys")
     if "tables" in options.parts and options.slots < 2 * TABLES_MULTIPLE:
@@ -183,16 +189,17 @@ class Served(Study):
             if library != "sherwood-null" or name in NULL_RESP:
                 self.note(Row(name, bits, load, batch, library), self.load(*words, *self.timed())[0], "p50", "p99")
 
-    def single_beside(self, daemon, filled):
-        """Single GETs while frames are sent as fast as they are answered."""
-        for operation, frame in (("get", self.options.frames[-1]), *(("set", f) for f in self.options.frames)):
-            frames = (daemon.unix(), "-n", filled, "-o", operation, "-f", frame, "-c", 8, "-d", DEPTHS[frame], "-t",
-                      max(1, self.options.threads // 2), "--frames-prefilled", max(1, DRAWN_KEYS // frame))
-            phase, other = self.beside(frames, daemon.address(), "--protocol", "resp", "-n", RESP_KEYS, "--key-bits", 32, "-o", "get",
-                                       "-c", RESP_CONNECTIONS, "-d", 1, "-t", max(1, self.options.threads // 4),
-                                       *self.timed(), behind=1)
+    def single_beside(self, daemon, load, frames, library="sherwood", study="served"):
+        """Single GETs while frames, pairs of an operation and their keys, are sent as fast as they are answered."""
+        filled = int(load * self.options.slots)
+        for operation, frame in frames:
+            flood = (daemon.unix(), "-n", filled, "-o", operation, "-f", frame, "-c", 8, "-d", DEPTHS[frame], "-t",
+                     max(1, self.options.threads // 2), "--frames-prefilled", max(1, DRAWN_KEYS // frame))
+            phase, other = self.beside(flood, daemon.address(), "--protocol", "resp", "-n", min(RESP_KEYS, filled), "--key-bits", 32,
+                                       "-o", "get", "-c", RESP_CONNECTIONS, "-d", 1, "-t", max(1, self.options.threads // 4),
+                                       *(["--no-verify"] if library != "sherwood" else []), *self.timed(), behind=1)
             what = "gets" if operation == "get" else "updates"
-            row = Row(f"resp_get_p1_beside_{what}", 64, filled / self.options.slots, frame)
+            row = Row(f"resp_get_p1_beside_{what}", 64, load, frame, library, study)
             self.note(row, phase, "p50", "p99")
             self.results.add(self.repetition, row, "frames_beside", other[RATE], "1/s")
 
@@ -218,7 +225,8 @@ class Served(Study):
             self.repeated("u32 clients", [
                 ("filling", fill), ("TCP", lambda: self.get_tcp(daemon, "sherwood", filled, 0.5)),
                 ("RESP", lambda: self.resp(daemon.address(), "sherwood", 0.5, 32)),
-                ("single GETs beside frames", lambda: self.single_beside(daemon, filled)),
+                ("single GETs beside frames", lambda: self.single_beside(
+                    daemon, 0.5, [("get", self.options.frames[-1]), *(("set", frame) for frame in self.options.frames)])),
                 ("twelve clients", lambda: self.mixed(daemon))])
 
     def null(self):
@@ -238,6 +246,35 @@ class Served(Study):
                         self.resp(daemon.address(), "sherwood-null", None, 32, "--no-verify")
 
                 self.repeated(f"no table, u{bits}", [("gets", gets)])
+
+    def gets(self):
+        """Gets by socket and by ring, and single GETs beside frames, in turns with the daemon without a table."""
+        filled = int(FILL * self.options.slots)
+        for bits in (32, 64):
+            flags = ("--key-bits", str(bits), "--capacity", str(self.options.slots))
+            with self.start("sherwoodd", "--max-load", str(MAX_LOAD), *flags) as table, self.start("sherwoodd-null", *flags) as null:
+                daemons = ((table, "sherwood"), (null, "sherwood-null"))
+                self.insert(table, self.options.get_frames[-1], filled)
+                steps = [(f"{frame} keys a frame", lambda b=bits, f=frame, d=daemons: self.gets_of(d, b, f)) for frame in self.options.get_frames]
+                if bits == 32:
+                    few = {self.options.get_frames[i] for i in (0, len(self.options.get_frames) // 2, -1)}
+                    beside = [*(("get", frame) for frame in sorted(few)), ("set", sorted(few)[len(few) // 2])]
+                    steps.append(("single GETs beside frames", lambda d=daemons, b=beside: [
+                        self.single_beside(daemon, FILL, b, library, "gets_served") for daemon, library in d]))
+                self.repeated(f"u{bits} gets", steps)
+
+    def gets_of(self, daemons, bits, frame):
+        """Gets by frames of one size of each daemon: by socket and by ring, and those of one connection, one frame at a time."""
+        ring = ("--region", "-c", self.options.threads)
+        one = ("-c", 1, "-d", 1, "-t", 1)
+        kinds = [("get", ()), ("get_ring", ring), *([("get_one", one), ("get_one_ring", ("--region", *one))] if frame in LONE_FRAMES else [])]
+        for name, words in kinds:
+            for daemon, library in daemons:
+                phase = self.load(daemon.unix(), "-n", int(FILL * self.options.slots), *self.shape(frame), "-o", "get", *self.drawn(frame),
+                                  *words, hits=1)[0]
+                if "ring" in name and phase["system_calls"]["ring_requests"] == 0:
+                    raise Failed(f"gets of {frame} keys by ring: no request used the ring")
+                self.note(Row(name, 2 * bits, FILL, frame, library, "gets_served"), phase, "p50", "p99")
 
     def cluster(self):
         """Gets beside gets of a node of a cluster, which looks at the slot of each key; it owns all of them."""
