@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-from space import KERNELS, ROOT, Wrong, has_policy, kernels_matching, parameters_of, read_results, variants_of
+from space import KERNELS, ROOT, Wrong, has_policy, kernels_matching, name_of, parameters_of, read_results, variants_of
 
 # The members of the policies for the labels of parameters.
 MEMBERS = {"hin": "reads_hints", "kif": "keys_in_flight", "kih": "keys_in_flight", "kps": "operations_per_thread", "lpk": "lanes_per_key",
@@ -20,12 +20,17 @@ MEMBERS = {"hin": "reads_hints", "kif": "keys_in_flight", "kih": "keys_in_flight
 Score = collections.namedtuple("Score", "variant score min max points gbps")
 
 
-class Workload:
-    """The results of a kernel at one width on one device."""
+def member_of(parameter):
+    return MEMBERS.get(parameter.label, parameter.label)
 
-    def __init__(self, name, bits, rows):
-        self.name, self.bits = name, bits
+
+class Workload:
+    """The results of a kernel at one width on one device. headers: folder of the policies in force."""
+
+    def __init__(self, name, bits, rows, headers):
+        self.name, self.bits, self.headers = name, bits, headers
         self.kernel = KERNELS[name]
+        self.parameters = parameters_of(self.kernel)
         self.variants = [variant for variant, _ in variants_of(self.kernel)]
         self.base = self.variants[0]
         mine = [row for row in rows if row["kernel"] == name and row["variant"] in self.variants]
@@ -37,6 +42,22 @@ class Workload:
             if row["state"] == "good" and row["slot_bits"] == bits:
                 self.rates[row["variant"]][row["operation"], row["F"], row["batch"]] = float(row["gops"])
         self.scores = sorted(filter(None, map(self.score, self.rates)), key=lambda s: -s.score)
+        self.in_force = self.variant_in_force()
+
+    @property
+    def arch(self):
+        match = re.search(r"\(sm_(\d+)\)$", self.device)
+        return match.group(1) if match else "0"
+
+    def variant_in_force(self):
+        """The variant that the policy of this device has; base where it has none."""
+        header = self.headers / f"policy_sm{self.arch}.h"
+        text = header.read_text(encoding="utf-8") if header.is_file() else ""
+        struct = re.search(rf"struct sw_policy_{self.name}<{self.arch}, {self.bits}> {{(.*?)}};", text, re.DOTALL)
+        if not struct:
+            return self.base
+        values = dict(re.findall(r"int (\w+) = (\d+);", struct.group(1)))
+        return name_of(self.parameters, [values.get(member_of(p), p.base) for p in self.parameters])
 
     def score(self, variant):
         base, own = self.rates[self.base], self.rates[variant]
@@ -57,27 +78,33 @@ class Workload:
                 + (f", of these {tell}" if tell else ""))
 
     def choice(self, options, tell=lambda text: None):
-        """The variant with the highest score that loses nowhere much; None: base."""
+        """The variant with the highest score that loses nowhere much, and gains enough over base and over the one in
+        force; otherwise the one in force. None: base."""
         if not self.rates[self.base]:
             raise Wrong(f"{self.title}: base was not measured: search on")
         points = len(self.rates[self.base])
+        kept = next((one for one in self.scores if one.variant == self.in_force != self.base), None)
+        if kept and kept.score < 1 + options.gain_min / 100:
+            kept = None
         for one in self.scores:
-            if one.score < 1 + options.gain_min / 100:
-                return None
+            if one.score < (kept.score if kept else 1) * (1 + options.gain_min / 100):
+                return kept
+            if not re.search(options.variants, one.variant):
+                continue
             if one.points < points:
                 tell(f"{self.title}: {one.variant} is not exported: it was measured at {one.points} of {points} points")
             elif one.min < 1 - options.loss_max / 100:
                 tell(f"{self.title}: {one.variant} is not exported: its score is {one.score:.4f}, but at one point its speed-up is {one.min:.4f}")
             else:
                 return one
-        return None
+        return kept
 
 
 def print_top(workload, count):
     print(f"{workload.title}:\n  {'variant':32} {'score':>8} {'min':>8} {'max':>8} {'points':>6} {'GB/s':>8}")
     for one in workload.scores[:count]:
         print(f"  {one.variant:32} {one.score:8.4f} {one.min:8.4f} {one.max:8.4f} {one.points:6} {one.gbps:8.1f}"
-              + ("  base" if one.variant == workload.base else ""))
+              + ("  base" if one.variant == workload.base else "") + ("  in force" if one.variant == workload.in_force else ""))
 
 
 def struct_of(workload, choice, arch):
@@ -89,7 +116,7 @@ def struct_of(workload, choice, arch):
         return lines + [f" * {workload.base}; of {tried} variants of {len(workload.variants)} the best scored {best.score:.4f} "
                         f"(min {best.min:.4f}).", " */"]
     values = dict(part.split("_") for part in choice.variant.split("."))
-    members = [f"    static constexpr int {MEMBERS.get(p.label, p.label)} = {values[p.label]};" for p in parameters_of(workload.kernel)]
+    members = [f"    static constexpr int {member_of(p)} = {values[p.label]};" for p in workload.parameters]
     return lines + [f" * score {choice.score:.4f}, speed-ups {choice.min:.4f} .. {choice.max:.4f} over {choice.points} points;",
                     f" * {tried} of {len(workload.variants)} variants tried; measured {workload.date} UTC. */",
                     f"template <> struct sw_policy_{workload.name}<{arch}, {workload.bits}> {{", *members, "};"]
@@ -107,8 +134,7 @@ def export(workloads, options):
     devices = sorted({workload.device for workload in workloads})
     if len(devices) != 1:
         raise Wrong(f"results are of {' and '.join(devices)}: choose one by --device")
-    match = re.search(r"\(sm_(\d+)\)$", devices[0])
-    arch = match.group(1) if match else "0"
+    arch = workloads[0].arch
     lines = ["/* SPDX-License-Identifier: MIT", " *", f" * policy_sm{arch}.h - variants of kernels that are faster than base on one GPU.", " *",
              f" * Written by bench/tune/analyze.py --export; bench/tune/README.md. Measured on\n * {devices[0]}. "
              "A kernel's file includes it for its own part.", " */"]
@@ -145,6 +171,9 @@ def write_files(workloads, rows, options):
                 continue  # without base there is no choice
             choice = workload.choice(options)
             metric(choice.variant if choice else workload.base, "choice", choice.score if choice else 1)
+            for one in workload.scores:
+                if one.variant == workload.in_force:
+                    metric(one.variant, "in_force", one.score)
 
 
 def widths_of(name, rows):
@@ -156,8 +185,12 @@ def widths_of(name, rows):
 
 
 def analyze(options):
+    try:
+        re.compile(options.variants)
+    except re.error as error:
+        raise Wrong(f"--variants {options.variants}: {error}") from error
     rows = [row for row in read_results(options.results) if options.device in row["device"] or not row["device"]]
-    workloads = [Workload(name, bits, rows) for name in kernels_matching(options.kernels) for bits in widths_of(name, rows)]
+    workloads = [Workload(name, bits, rows, options.headers) for name in kernels_matching(options.kernels) for bits in widths_of(name, rows)]
     if not workloads:
         raise Wrong(f"{options.results} has no results of these sources: run bench/tune/search.py first")
     if options.coverage or not (options.top or options.export or options.files):
@@ -180,6 +213,7 @@ def parsed():
     parser.add_argument("--files", type=pathlib.Path, metavar="FOLDER", help="write raw.csv and summary.csv")
     parser.add_argument("--export", action="store_true", help="write the choice as policy_smNN.h")
     parser.add_argument("--headers", type=pathlib.Path, default=ROOT / "table/robin_hood/cuda", metavar="FOLDER", help="where it goes (table/robin_hood/cuda)")
+    parser.add_argument("--variants", default="", metavar="RE", help="choose among variants whose name this expression finds (all)")
     parser.add_argument("--kernels", default="", metavar="RE", help="kernels whose name this expression finds (all)")
     parser.add_argument("--device", default="", metavar="TEXT", help="results of devices with this in their name (all)")
     parser.add_argument("--results", type=pathlib.Path, default=ROOT / "build/tune/results.csv", help="build/tune/results.csv")

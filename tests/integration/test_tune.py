@@ -102,7 +102,7 @@ def best_variants():
               [("kif_4.lpk_1.tpb_256.tpm_0", "1.4500", "0.9000", "2.0000", "2", "802.5"),
                ("kif_4.lpk_1.tpb_128.tpm_0", "1.2500", "1.2000", "1.3000", "2", "521.6"),
                ("kif_1.lpk_1.tpb_128.tpm_0", "1.1000", "1.1000", "1.1000", "2", "441.4")], top)
-        check(re.search(r"kif_2.lpk_1.tpb_256.tpm_0 +1.0000.*  base$", folder.analyze("--top", "30"), re.M), "base is not marked")
+        check(re.search(r"kif_2.lpk_1.tpb_256.tpm_0 +1.0000.*  base  in force$", folder.analyze("--top", "30", "--headers", folder.path), re.M), "base is not marked")
         text = folder.analyze("--export", "--headers", folder.path, *PICK)
         check("kif_4.lpk_1.tpb_256.tpm_0 is not exported: its score is 1.4500, but at one point its speed-up is 0.9000" in text, text)
         refuses(folder.analyze("--export", "--headers", folder.path, rc=1).splitlines()[-1] + "\n", "get_hinted, .*: base was not measured: search on")
@@ -129,6 +129,24 @@ def check_header(folder, header):
                    "static_assert(sw_policy_get_plain<80, 64>::keys_in_flight == 2, \"base\");\n")
     told(["clang-14", "-x", "c++", "-std=c++17", "-Wall", "-Werror", "-fsyntax-only", use], 0)
     equal(content, told(["clang-format-14", f"--style=file:{ROOT}/.clang-format", header], 0), "the header's format")
+
+
+@case
+def policies_in_force():
+    """a choice must gain 3 % over the policy in force too, which stays otherwise; --variants limits the choice"""
+    with Folder() as folder:
+        folder.search(*PICK)
+        export = ("--export", "--headers", folder.path, *PICK)
+        for chosen, wanted in ((("--variants", "kif_1"), "kif_1.lpk_1.tpb_128.tpm_0, score 1.1000"), ((), "kif_4.lpk_1.tpb_128.tpm_0, score 1.2500"),
+                               (("--variants", "kif_1"), "kif_4.lpk_1.tpb_128.tpm_0, score 1.2500"),
+                               (("--gain-min", "30"), "base")):
+            text = folder.analyze(*export, *chosen)
+            check(f"get_plain, 64-bit slots, NVIDIA H200 (sm_90): {wanted}\n" in text, f"{chosen}: {text}")
+        folder.analyze(*export)
+        check(re.search(r"kif_4.lpk_1.tpb_128.tpm_0 .* in force$", folder.analyze("--top", "9", "--headers", folder.path), re.M), "not marked")
+        folder.analyze("--files", folder.path / "out", "--headers", folder.path)
+        check("tune,kif_4.lpk_1.tpb_128.tpm_0,get_plain,64,,,in_force,1.250000,1\n" in (folder.path / "out/summary.csv").read_text(), "in_force")
+        refuses(folder.analyze("--variants", "(", rc=1), r"--variants \(: ")
 
 
 @case
