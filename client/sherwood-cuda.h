@@ -123,10 +123,12 @@ struct sherwood_cuda_call {
 #define SHERWOOD_CUDA_CALL_INIT SHERWOOD_INIT_OF(sherwood_cuda_call)
 /* Opens the table with this name, for calls of this handle, as sherwood_table_open does. *table
  * receives the number for struct sherwood_cuda_call, and *server, unless `server` is NULL, the
- * facts of the table, which are valid until sherwood_cuda_close. All tables of a handle share its
- * connection and its registered memory. The same name gives the same number, until the name is that
- * of another place or of a table of another shape: then open it again. A handle opens at most
- * SHERWOOD_CUDA_TABLES_MAX tables (SHERWOOD_E_BUSY). */
+ * facts of the table, which are valid until sherwood_cuda_close or until the table is dropped. All
+ * tables of a handle share its connection and its registered memory. The same name gives the same
+ * number, until the name is that of another place or of a table of another shape: then open it
+ * again. A handle has at most SHERWOOD_CUDA_TABLES_MAX tables (SHERWOOD_E_BUSY). One more takes the
+ * place of a table that was dropped, unless a call or a graph uses that. Calls with the number of
+ * the dropped table are then refused (SHERWOOD_E_INVALID). */
 #define SHERWOOD_CUDA_TABLES_MAX 64
 SHERWOOD_MUST_CHECK int sherwood_cuda_table(struct sherwood_cuda *cuda, const char *name,
                                             uint32_t *table, const struct sherwood_server **server);

@@ -227,11 +227,6 @@ static uint32_t align_of(const struct sherwood_server *server,
 /* Checks all of a call but its arrays' memory. */
 static int check_call(const struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
 {
-    if (call->table > __atomic_load_n(&cuda->table_count, __ATOMIC_ACQUIRE)) {
-        return sw_cuda_fail(SHERWOOD_E_INVALID,
-                            "table %u was not opened: give a number of sherwood_cuda_table",
-                            call->table);
-    }
     const struct sherwood_server *server = sherwood_server(sw_cuda_client_of(cuda, call));
     if (call->count > UINT64_MAX / 8192 || call->keys == NULL) {
         return sw_cuda_fail(SHERWOOD_E_INVALID, "keys is NULL, or count %zu is too large",

@@ -8,7 +8,7 @@
 struct sherwood *sw_cuda_client_of(const struct sherwood_cuda *cuda,
                                    const struct sherwood_cuda_call *call)
 {
-    return call->table == 0 ? cuda->client : cuda->tables[call->table - 1];
+    return call->table == 0 ? cuda->client : cuda->tables[SW_CUDA_TABLE_OF(call->table)].client;
 }
 
 uintptr_t sw_cuda_array_at(const struct sherwood_cuda_call *call, uint32_t array)

@@ -56,6 +56,17 @@ struct sw_cuda_part {
     struct sherwood_times times;
 };
 
+/* A table that was opened, on the connection of the handle. */
+struct sw_cuda_table {
+    struct sherwood *client;
+    uint32_t number; /* atomic; of struct sherwood_cuda_call; 0: calls are refused */
+    uint32_t last;   /* the number, also after it is 0; the next table of the entry has another */
+    uint32_t users;  /* atomic: number of calls in threads that use the entry */
+};
+
+/* The entry of a table in struct sherwood_cuda, by its number. */
+#define SW_CUDA_TABLE_OF(number) (((number)-1) % SHERWOOD_CUDA_TABLES_MAX)
+
 /* A call in stream order. A captured call goes from FLIES to WAITS, for the next replay. */
 enum sw_cuda_ordered_state {
     SW_ORDERED_FREE,
@@ -107,8 +118,8 @@ struct sherwood_cuda {
     pthread_mutex_t turn;
     uint32_t wanted; /* atomic: number of threads that wait for `turn` */
     struct sherwood *client;
-    struct sherwood *tables[SHERWOOD_CUDA_TABLES_MAX]; /* on the connection of `client` */
-    uint32_t table_count;                              /* atomic; only rises */
+    struct sw_cuda_table tables[SHERWOOD_CUDA_TABLES_MAX];
+    uint32_t table_count; /* only rises */
     uint64_t clock;
     struct sw_cuda_allocation allocations[SW_CUDA_ALLOCATIONS_MAX];
 
@@ -170,11 +181,15 @@ int sw_cuda_run_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call
 int sw_cuda_share(struct sherwood_cuda *cuda, const void *pointer, uint64_t bytes, const char *what,
                   bool *staged);
 /* tables.c */
+
+/* Keeps the table of a call open until sw_cuda_table_leave. Refuses a number of no open table. */
+int sw_cuda_table_enter(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
+void sw_cuda_table_leave(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
 void sw_cuda_close_tables(struct sherwood_cuda *cuda);
 
 /* arrays.c. `array` is of enum sw_cuda_array. */
 
-/* Returns the handle of the call's table, whose number sw_cuda_share_all has checked. */
+/* Returns the handle of the table of a call that has entered it, or is in stream order. */
 struct sherwood *sw_cuda_client_of(const struct sherwood_cuda *cuda,
                                    const struct sherwood_cuda_call *call);
 /* Returns the address of an array of a call; 0: the call has no such array. */
@@ -253,6 +268,8 @@ int sw_cuda_ordered_take(struct sherwood_cuda *cuda, bool captured, struct sw_cu
 void sw_cuda_ordered_begin(struct sherwood_cuda *cuda, struct sw_cuda_ordered *entry);
 /* Frees the entry of a captured call. */
 void sw_cuda_ordered_release(struct sherwood_cuda *cuda, struct sw_cuda_ordered *entry);
+/* Returns whether a call in stream order, or a graph, has this number of a table. */
+bool sw_cuda_ordered_uses(struct sherwood_cuda *cuda, uint32_t table);
 /* Returns the address of the words of an entry on the device. */
 uintptr_t sw_cuda_words_of(const struct sherwood_cuda *cuda, const struct sw_cuda_ordered *entry);
 /* Waits for the calls in flight, and ends the thread. Returns false if graphs still have calls:

@@ -102,17 +102,9 @@ static int read_call(const struct sherwood_cuda_call *given, struct sherwood_cud
     return SHERWOOD_OK;
 }
 
-int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *given)
+/* Carries out a call that keeps its table open. */
+static int run(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
 {
-    struct sherwood_cuda_call whole;
-    const struct sherwood_cuda_call *call = &whole;
-    if (cuda == NULL || given == NULL) {
-        return SHERWOOD_E_INVALID;
-    }
-    int read = read_call(given, &whole);
-    if (read != SHERWOOD_OK || call->count == 0) {
-        return read;
-    }
     if (call->when != SHERWOOD_CUDA_NOW || sw_cuda_direct_takes(cuda, call)) {
         bool is_done;
         int mode;
@@ -128,6 +120,24 @@ int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_ca
     int status = sw_cuda_share_and_run(cuda, call, &staged);
     sw_cuda_leave(cuda, mode);
     return status != SHERWOOD_OK || staged == 0 ? status : sw_cuda_run_staged(cuda, call, staged);
+}
+
+int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *given)
+{
+    struct sherwood_cuda_call call;
+    if (cuda == NULL || given == NULL) {
+        return SHERWOOD_E_INVALID;
+    }
+    int status = read_call(given, &call);
+    if (status != SHERWOOD_OK || call.count == 0) {
+        return status;
+    }
+    status = sw_cuda_table_enter(cuda, &call);
+    if (status == SHERWOOD_OK) {
+        status = run(cuda, &call);
+        sw_cuda_table_leave(cuda, &call);
+    }
+    return status;
 }
 
 static struct sherwood_cuda_call call_of(enum sherwood_operation operation, const void *keys,

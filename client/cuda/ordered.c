@@ -277,6 +277,18 @@ void sw_cuda_ordered_release(struct sherwood_cuda *cuda, struct sw_cuda_ordered 
     pthread_mutex_unlock(&cuda->lock);
 }
 
+bool sw_cuda_ordered_uses(struct sherwood_cuda *cuda, uint32_t table)
+{
+    bool any = false;
+    pthread_mutex_lock(&cuda->lock);
+    for (int i = 0; i < SW_CUDA_ENTRIES && !any; i++) {
+        const struct sw_cuda_ordered *ordered = &cuda->ordered[i];
+        any = ordered->state != SW_ORDERED_FREE && ordered->part.call.table == table;
+    }
+    pthread_mutex_unlock(&cuda->lock);
+    return any;
+}
+
 uintptr_t sw_cuda_words_of(const struct sherwood_cuda *cuda, const struct sw_cuda_ordered *entry)
 {
     return cuda->words_address + (size_t)(entry - cuda->ordered) * sizeof(*cuda->words);

@@ -10,12 +10,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import types
 import warnings
 
 import fake_torch
 from attached import CAS, DRIVER, E_INVALID, EMULATED, GET, LIBRARY, SET, SMALL, STAGE, Attached, Memory, call_of, capture, gpus, loaded
-from harness import BUILD, ROOT, Skip, case, check, equal, main, run
+from harness import BUILD, ROOT, Skip, case, check, equal, eventually, main, run
 from package import LIB, daemon, np, raises, sherwood
 
 
@@ -202,6 +203,57 @@ def tables():
             equal((again.get_many(given, default=0)[0].tolist(), repr(again)), ([1, 2], f"<sherwood.Device {server.unix} cuda:0 table old>"))
         finally:
             del sys.modules["torch"]
+
+
+@case
+def dropped_tables():
+    """a handle with 64 tables opens one more in the place of one that was dropped, unless a graph uses that; numbers are not used again"""
+    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
+    with daemon(*SMALL, "--key-bits", "64", "--tables-max", "80", program=EMULATED) as server:
+        own, number, made = Attached(library, driver, server, -1), ctypes.c_uint32(), []
+        stream, graph, arrays = ctypes.c_void_p(), ctypes.c_void_p(), [Memory(driver, "shared") for _ in range(4)]
+        equal(driver.cuStreamCreate(ctypes.byref(stream), 0), 0)
+
+        def opened(name):
+            status = library.sherwood_cuda_table(own.pointer, name, ctypes.byref(number), None)
+            return status or number.value
+
+        def status_of(table, when=0):
+            call = call_of(SET, (*arrays[:2], None, None), 9, when=when, stream=stream)
+            call.table = table
+            return library.sherwood_cuda_call(own.pointer, ctypes.byref(call))
+
+        def change(*words):
+            equal(server.ask("TABLE", *words), "OK")
+
+        for i in range(63):
+            change("CREATE", f"t{i}")
+            made.append(opened(f"t{i}".encode()))
+        equal(made, list(range(1, 64)))
+        change("DROP", "t5")
+        with capture(driver, stream, graph):
+            equal(status_of(6, when=2), 0, library.sherwood_cuda_error())
+        seen, ended = [], threading.Event()
+        thread = threading.Thread(target=lambda: [seen.append(status_of(64)) for _ in iter(ended.is_set, True)], daemon=True)
+        for round_ in range(5):
+            change("CREATE", "again")
+            eventually(lambda: opened(b"again") > 0, "no call uses the table that was dropped")
+            made.append(number.value)
+            equal((status_of(made[-1]), status_of(1)), (0, 0), library.sherwood_cuda_error())
+            if round_ == 0:
+                thread.start()
+            change("DROP", "again")
+        ended.set()
+        thread.join()
+        equal((set(seen) - {0}, len(set(made))), ({-17, E_INVALID}, 68), "calls with the number of a dropped table")
+        check(not 6 + 64 in made and 64 + 64 * 2 in made, f"a graph keeps its table: {made}")
+        equal(status_of(64), E_INVALID)
+        check("table 64 was not opened, or was dropped" in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
+        equal((driver.cuGraphDestroy(graph), status_of(6)), (0, E_INVALID))
+        for name in ("again", "more", "full"):
+            change("CREATE", name)
+        equal([opened(name) for name in (b"again", b"more", b"full", b"t0")], [6 + 64, 64 + 64 * 5, -10, 1], library.sherwood_cuda_error())
+        own.close()
 
 
 @case

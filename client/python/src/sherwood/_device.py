@@ -170,7 +170,7 @@ class Device(Details):
     def table(self, name: str, value_dtype: Any = None) -> Device:
         """Returns the calls for a table of the server, by its name or its number. They share the connection of this Device, the memory that
         is registered with the server, and the memory that calls copy arrays through. They end with this Device, or before it by their
-        own close(). A Device opens 64 tables at most; one that was dropped and made anew counts again. value_dtype: as that of connect()."""
+        own close(). A Device has 64 tables at most, without those that were dropped. value_dtype: as that of connect()."""
         if not isinstance(name, str):
             raise TypeError(f"table: {name!r:.40} is not a text: give the name of a table")
         details, facts = self._attached.open(name)
