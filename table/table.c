@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "table/adjusted.h"
 #include "table/config.h"
 #include "table/engine.h"
 #include "table/expiring.h"
@@ -120,6 +119,12 @@ static void limit_operations(struct sw_table *table, const struct sw_backend_fac
     }
 }
 
+static void free_table(struct sw_table *table)
+{
+    pthread_mutex_destroy(&table->queues_lock);
+    free(table);
+}
+
 int sw_table_create(const struct sw_table_config *config, struct sw_table **out, char *reason,
                     size_t reason_size)
 {
@@ -140,6 +145,7 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
         snprintf(reason, reason_size, "%s", sw_status_text(SW_E_NOMEM));
         return SW_E_NOMEM;
     }
+    pthread_mutex_init(&table->queues_lock, NULL); /* cannot fail with the default attributes */
     table->config = *config;
     if (config->sequencer == NULL) {
         table->config.sequencer = &table->own_sequencer;
@@ -148,7 +154,7 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
     status = open_backend(table, parts);
     if (status != SW_OK) {
         snprintf(reason, reason_size, "%s", table->reason);
-        free(table);
+        free_table(table);
         return status;
     }
     struct sw_backend_facts facts = sw_table_facts_of(table);
@@ -167,7 +173,7 @@ int sw_table_create(const struct sw_table_config *config, struct sw_table **out,
         snprintf(reason, reason_size, "cannot create the queue of the writes: %s",
                  sw_status_text(status));
         table->backend->close(table->memory);
-        free(table);
+        free_table(table);
         return status;
     }
     *out = table;
@@ -182,7 +188,7 @@ void sw_table_destroy(struct sw_table *table)
             sw_combiner_close(&table->combiner);
         }
         table->backend->close(table->memory);
-        free(table);
+        free_table(table);
     }
 }
 
@@ -227,47 +233,18 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
     };
 }
 
-/* Relaxed: the sums are independent, and no reader relates two of them. */
-void sw_table_account(struct sw_table *table, const struct sw_batch *batch)
-{
-    uint64_t words[SW_COUNTER_WORDS];
-    memcpy(words, &batch->counters, sizeof(words));
-    for (size_t i = 0; i < SW_COUNTER_WORDS; i++) {
-        if (words[i] != 0) {
-            atomic_fetch_add_explicit(&table->counters[i], words[i], memory_order_relaxed);
-        }
-    }
-    if (batch->kind == SW_BATCH_OPERATIONS && table->backend->leftovers_count) {
-        atomic_fetch_add_explicit(&table->handed_back, batch->leftover_count, memory_order_relaxed);
-    }
-    if (batch->expired != 0) {
-        atomic_fetch_add_explicit(&table->expired, batch->expired, memory_order_relaxed);
-    }
-    if (batch->kind == SW_BATCH_EPOCH || (batch->kind == SW_BATCH_OPERATIONS && batch->_adjusts)) {
-        atomic_fetch_add_explicit(&table->adjusted, sw_batch_adjusted(batch), memory_order_relaxed);
-    }
-    atomic_fetch_add_explicit(&table->stash_occupied, (uint64_t)batch->_stash_change,
-                              memory_order_relaxed);
-    atomic_fetch_add_explicit(&table->batches, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&table->writes, batch->write_sequence != 0, memory_order_relaxed);
-}
-
 void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
 {
-    uint64_t words[SW_COUNTER_WORDS];
-    for (size_t i = 0; i < SW_COUNTER_WORDS; i++) {
-        words[i] = atomic_load_explicit(&table->counters[i], memory_order_relaxed);
-    }
-    memcpy(&stats->counters, words, sizeof(words));
+    const struct sw_sums sums = sw_table_sums(table);
+    stats->counters = sums.counters;
     struct sw_backend_facts facts = sw_table_facts_of(table);
     stats->grown = facts.grown;
     stats->resized = facts.resized;
     stats->resize_failed = facts.resize_failed;
     stats->epoch = facts.epoch;
-    stats->expired = atomic_load_explicit(&table->expired, memory_order_relaxed);
+    stats->expired = sums.expired;
     stats->changes = stats->counters.inserted + stats->counters.updated + stats->counters.deleted +
-                     stats->counters.evicted + stats->expired +
-                     atomic_load_explicit(&table->adjusted, memory_order_relaxed);
+                     stats->counters.evicted + stats->expired + sums.adjusted;
     stats->expires = facts.expires;
     stats->expires_next = facts.expires_next;
     const uint64_t clock_ms = sw_table_clock(table, 0);
@@ -276,14 +253,13 @@ void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
     stats->holes_max = facts.holes_max;
     stats->hole_passes = facts.hole_passes;
     memcpy(stats->write_paths, facts.write_paths, sizeof(stats->write_paths));
-    stats->batches = atomic_load_explicit(&table->batches, memory_order_relaxed);
-    stats->writes = atomic_load_explicit(&table->writes, memory_order_relaxed);
+    stats->batches = sums.batches;
+    stats->writes = sums.writes;
     stats->write_launches =
         table->combines ? sw_combiner_launches(&table->combiner) : stats->writes;
-    stats->stash_occupied = atomic_load_explicit(&table->stash_occupied, memory_order_relaxed);
+    stats->stash_occupied = sums.stash_occupied;
     stats->occupied = stats->counters.inserted - stats->counters.deleted - stats->counters.evicted -
-                      stats->expired -
-                      atomic_load_explicit(&table->handed_back, memory_order_relaxed);
+                      stats->expired - sums.handed_back;
     /* The sums may describe states that never existed, even below zero: batches may be polled
      * meanwhile, or in another order than they took effect. */
     stats->occupied = stats->occupied >> 63 != 0 ? 0 : stats->occupied;
@@ -312,10 +288,11 @@ int sw_queue_create(struct sw_table *table, struct sw_queue **out)
 int sw_queue_create_for(struct sw_table *table, uint32_t thread, struct sw_queue **out)
 {
     *out = NULL;
-    struct sw_queue *queue = calloc(1, sizeof(*queue));
+    struct sw_queue *queue = aligned_alloc(SW_SUMS_ALIGNMENT, sizeof(*queue));
     if (queue == NULL) {
         return SW_E_NOMEM;
     }
+    memset(queue, 0, sizeof(*queue));
     queue->table = table;
     int status = table->backend->queue_open(table->memory, &queue->memory);
     if (status == SW_OK && thread != 0 && table->backend->queue_join != NULL) {
@@ -329,6 +306,7 @@ int sw_queue_create_for(struct sw_table *table, uint32_t thread, struct sw_queue
         return status;
     }
     sw_combiner_queue_init(&queue->combined, &table->combiner, queue->memory);
+    sw_table_add_queue(queue);
     *out = queue;
     return SW_OK;
 }
@@ -337,6 +315,7 @@ void sw_queue_destroy(struct sw_queue *queue)
 {
     if (queue != NULL) {
         queue->table->backend->queue_close(queue->memory);
+        sw_table_remove_queue(queue);
         free(queue);
     }
 }
@@ -437,7 +416,7 @@ int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch)
     int status = queue->table->combines ? sw_combiner_poll(&queue->combined, batch)
                                         : queue->table->backend->poll(queue->memory, batch);
     if (status != SW_PENDING) {
-        sw_table_account(queue->table, batch);
+        sw_queue_account(queue, batch);
     }
     return status;
 }

@@ -370,3 +370,40 @@ Test(concurrent, growth_and_resizes_among_reads_and_writes)
     among_resizes(2, OPS, BATCHES);
     among_resizes(3, SW_PARALLEL_WRITES_MIN, 3);
 }
+
+/* --- statistics ------------------------------------------------------------------------------- */
+
+/* Thread 0 reads the statistics. Each other thread uses a queue for one batch. */
+static void submit_by_new_queues(struct submitter *me)
+{
+    uint64_t *keys = io_array(&me->io, sizeof(*keys));
+    struct sw_batch batch = {
+        .kind = SW_BATCH_OPERATIONS, .op = SW_GET, .count = 1, .keys = keys, .stream = me->number};
+    *keys = me->number;
+    uint64_t before = 0;
+    for (uint32_t b = 0; b < me->batches; b++) {
+        if (me->number == 0) {
+            const struct sw_table_stats stats = table_stats(me->table);
+            me->errors += stats.batches < before;
+            me->errors += stats.counters.by_class[SW_CLASS_GET].misses > stats.batches + THREADS;
+            before = stats.batches;
+        } else {
+            struct sw_queue *queue = must_queue(me->table);
+            me->errors += sw_batch_run(queue, &batch) != SW_OK;
+            sw_queue_destroy(queue);
+        }
+    }
+}
+
+Test(concurrent, statistics_have_the_batches_of_all_queues)
+{
+    const uint32_t batches = 100 * BATCHES;
+    struct sw_table *table = create(128, 1, 1, 1024);
+    struct submitter submitters[THREADS];
+    run_threads(submitters, table, 1, batches, submit_by_new_queues);
+    const struct sw_table_stats stats = table_stats(table);
+    cr_assert_eq(stats.batches, (uint64_t)(THREADS - 1) * batches);
+    cr_assert_eq(stats.counters.by_class[SW_CLASS_GET].misses, stats.batches);
+    cr_assert_eq(stats.writes, 0);
+    sw_table_destroy(table);
+}
