@@ -5,6 +5,7 @@
 #include "bench/timing/child.h"
 
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -23,6 +24,13 @@ void sw_timing_stop_open(struct sw_timing_stop *stop)
 void sw_timing_stop_leave(const struct sw_timing_stop *stop)
 {
     sigprocmask(SIG_SETMASK, &stop->before, NULL);
+}
+
+struct sw_timing_progress *sw_timing_share_progress(void)
+{
+    void *memory = mmap(NULL, sizeof(struct sw_timing_progress), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
 }
 
 enum sw_timing_end sw_timing_wait(struct sw_timing_stop *stop, pid_t child, double seconds,

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "bench/timing/report.h"
+
 /* Exit status of a library's process. */
 enum sw_timing_outcome {
     SW_TIMING_RIGHT = 0,
@@ -31,6 +33,9 @@ struct sw_timing_stop {
 void sw_timing_stop_open(struct sw_timing_stop *stop);
 /* Unblocks the signals in a forked process, so that they end it as usual. */
 void sw_timing_stop_leave(const struct sw_timing_stop *stop);
+
+/* Returns memory that forked processes share, zeroed; NULL if there is none. */
+struct sw_timing_progress *sw_timing_share_progress(void);
 
 enum sw_timing_end {
     SW_TIMING_ENDED,  /* the process ended by itself; *status has its status */

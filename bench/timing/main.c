@@ -111,9 +111,12 @@ static enum sw_timing_outcome measure_device(const struct run *run)
 /* Waits for the process of a library. Reports its outcome on stderr and in run_info.txt. */
 static void judge(struct run *run, const char *name, pid_t child)
 {
-    char text[128];
+    char text[256];
     const enum sw_timing_outcome outcome = sw_timing_wait_outcome(
         &run->stop, child, run->options->library_seconds, text, sizeof(text));
+    if (outcome == SW_TIMING_FAILED && run->stop.number == 0) {
+        sw_timing_report_unfinished(&run->report, text, sizeof(text));
+    }
     run->is_correct = run->is_correct && outcome != SW_TIMING_WRONG;
     run->is_complete = run->is_complete && outcome != SW_TIMING_FAILED;
     fprintf(run->report.run_info, "%s: %s\n", name, text);
@@ -126,6 +129,7 @@ static bool run_apart(struct run *run, const struct sw_timing_library *library,
                       enum sw_timing_outcome *outcome)
 {
     const char *name = library == NULL ? "device" : library->name;
+    run->report.progress->is_running = false;
     pid_t child = fork();
     if (child == 0) {
         sw_timing_stop_leave(&run->stop);
@@ -227,6 +231,11 @@ int main(int argc, char **argv)
         return 2;
     }
     if (!sw_timing_report_open(&run.report, options.output)) {
+        return 1;
+    }
+    run.report.progress = sw_timing_share_progress();
+    if (run.report.progress == NULL) {
+        fprintf(stderr, "timing: no memory to share with the processes of libraries\n");
         return 1;
     }
     write_run_info(run.report.run_info, &options, argc, argv);

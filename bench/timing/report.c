@@ -94,3 +94,17 @@ void sw_timing_report_summary(struct sw_timing_report *report,
     name_subject(subject, text);
     sw_study_summary(report->summary, text, metric, value, unit);
 }
+
+void sw_timing_report_unfinished(struct sw_timing_report *report, char *text, size_t text_size)
+{
+    const struct sw_timing_progress *progress = report->progress;
+    const struct sw_timing_subject *subject = &progress->subject;
+    const size_t used = strlen(text);
+    if (progress->is_running) {
+        sw_timing_report_summary(report, subject, "unfinished", sw_study_clock() - progress->begun,
+                                 "s");
+        snprintf(text + used, text_size - used,
+                 "; %s of %" PRIu64 ", %" PRIu32 " bits, F %g, has no rate", subject->operation,
+                 subject->batch, subject->slot_bits, subject->load);
+    }
+}

@@ -20,6 +20,8 @@
 extern "C" {
 #endif
 
+struct sw_timing_progress;
+
 struct sw_timing_report {
     FILE *raw;    /* a row for each repetition */
     FILE *insert; /* copies of the rows of operation insert */
@@ -27,6 +29,7 @@ struct sw_timing_report {
     FILE *ceilings;
     FILE *summary;
     FILE *run_info;
+    struct sw_timing_progress *progress; /* may be NULL */
 };
 
 /* The configuration that a row belongs to. */
@@ -37,6 +40,13 @@ struct sw_timing_subject {
     double load;         /* F; 0: the field stays empty */
     uint64_t batch;      /* operations a call; 0: the field stays empty */
     uint32_t block_size; /* threads; 0: the library's own, the field stays empty */
+};
+
+/* The series that runs. The process of a library writes it, the study's process reads it. */
+struct sw_timing_progress {
+    struct sw_timing_subject subject; /* its texts have static storage */
+    double begun;                     /* host clock */
+    bool is_running;
 };
 
 /* One repetition. Fields that do not apply to the operation stay empty: see `has_distinct` and
@@ -70,6 +80,9 @@ void sw_timing_report_ceiling(struct sw_timing_report *report,
 void sw_timing_report_summary(struct sw_timing_report *report,
                               const struct sw_timing_subject *subject, const char *metric,
                               double value, const char *unit);
+/* If the process of a library ended within a series: writes a row `unfinished` with the seconds
+ * that the series had run, and appends the series to `text`. */
+void sw_timing_report_unfinished(struct sw_timing_report *report, char *text, size_t text_size);
 #ifdef __cplusplus
 }
 #endif

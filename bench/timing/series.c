@@ -33,8 +33,20 @@ static void report_rep(struct sw_timing_series *series, const struct sw_timing_r
     sw_timing_report_rep(series->report, &series->subject, &numbered);
 }
 
+/* Series that take turns run in turns. */
+static void report_progress(const struct sw_timing_series *series, bool is_running)
+{
+    struct sw_timing_progress *progress = series->report->progress;
+    if (progress != NULL) {
+        progress->subject = series->subject;
+        progress->begun = series->begun;
+        progress->is_running = is_running;
+    }
+}
+
 bool sw_timing_series_more(struct sw_timing_series *series)
 {
+    report_progress(series, true);
     bool late = sw_study_clock() - series->begun > series->budget;
     if (series->taken == 0) {
         return true;
@@ -107,6 +119,7 @@ bool sw_timing_series_end(struct sw_timing_series *series)
 {
     double operations = (double)series->operations * 1e-9;
     double median = sw_study_median(series->seconds, series->count); /* sorts them */
+    report_progress(series, false);
     summarize(series, "gops", operations / median, "Gops/s");
     summarize(series, "gops_min", operations / series->seconds[series->count - 1], "Gops/s");
     summarize(series, "gops_max", operations / series->seconds[0], "Gops/s");
