@@ -30,6 +30,7 @@
     X(HOLES, "holes", "Sherwood: deletes that leave holes, gets and inserts after")    \
     X(PINNED, "get_256_pinned", "Sherwood: 256 keys in host memory, submit to answer") \
     X(SETS, "sets", "Sherwood: keys without values beside pairs, in turn")             \
+    X(HOT, "hot", "Sherwood: writes from host memory, many of them of one key")        \
     X(AUDIT, "audit", "Sherwood: every slot is read after the inserts, entries counted")
 
 enum sw_timing_operation {

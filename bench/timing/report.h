@@ -44,8 +44,10 @@ struct sw_timing_subject {
 
 /* The series that runs. The process of a library writes it, the study's process reads it. */
 struct sw_timing_progress {
-    struct sw_timing_subject subject; /* its texts have static storage */
-    double begun;                     /* host clock */
+    struct sw_timing_subject subject; /* its texts are `library` and `operation` */
+    char library[32];
+    char operation[64];
+    double begun; /* host clock */
     bool is_running;
 };
 

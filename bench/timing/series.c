@@ -39,6 +39,10 @@ static void report_progress(const struct sw_timing_series *series, bool is_runni
     struct sw_timing_progress *progress = series->report->progress;
     if (progress != NULL) {
         progress->subject = series->subject;
+        snprintf(progress->library, sizeof(progress->library), "%s", series->subject.library);
+        snprintf(progress->operation, sizeof(progress->operation), "%s", series->subject.operation);
+        progress->subject.library = progress->library;
+        progress->subject.operation = progress->operation;
         progress->begun = series->begun;
         progress->is_running = is_running;
     }

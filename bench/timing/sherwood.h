@@ -51,6 +51,9 @@ bool sw_timing_measure_holes(struct sw_timing_study *study);
 /* A key set and pairs with the same keys, in turn: gets, deletes, and inserts of the deleted keys,
  * at each F up to 0.95. */
 bool sw_timing_measure_sets(struct sw_timing_study *study);
+/* Writes of 2^20 distinct keys, and of 2^20 keys that are one key by a tenth, half or all, in a
+ * table of 2^24 slots of each engine. */
+bool sw_timing_measure_hot(struct sw_timing_study *study);
 /* Measures a get of 256 keys in host memory, from submit to answer, one batch at a time. 64-bit
  * slots. */
 bool sw_timing_measure_pinned(struct sw_timing_study *study);

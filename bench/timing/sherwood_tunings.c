@@ -190,5 +190,6 @@ bool sw_timing_measure_sherwood(struct sw_timing_study *study)
     done = (!wanted[SW_TIMING_GROWTH] || sw_timing_measure_growth(study)) && done;
     done = (!wanted[SW_TIMING_HOLES] || sw_timing_measure_holes(study)) && done;
     done = (!wanted[SW_TIMING_SETS] || sw_timing_measure_sets(study)) && done;
+    done = (!wanted[SW_TIMING_HOT] || sw_timing_measure_hot(study)) && done;
     return (!wanted[SW_TIMING_PINNED] || sw_timing_measure_pinned(study)) && done;
 }

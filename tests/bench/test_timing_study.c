@@ -293,6 +293,21 @@ Test(timing_study, keys_without_values_beside_pairs)
     remove_files(&fixture);
 }
 
+Test(timing_study, writes_of_hot_keys)
+{
+    struct fixture fixture;
+    int rows = 0;
+    open_fixture(&fixture, COMMON, 64);
+    cr_assert(sw_timing_measure_hot(&fixture.study));
+    close_files(&fixture);
+    cr_expect(fixture.study.is_correct);
+    expect(&fixture, "hot_set_answers_0", "missed", 2, 0); /* of two engines */
+    expect(&fixture, "hot_increment_any_100", "wrong", 2, 0);
+    expect(&fixture, "hot_sum_50", "reps", 2, 3);
+    cr_expect_gt(find(&fixture, "hot_mixed_answers_10", "gops", &rows), 0);
+    remove_files(&fixture);
+}
+
 /* --- faults ----------------------------------------------------------------------------------- */
 
 /* Each fault of a library, and what the study reports of it. The last key of a call may have been

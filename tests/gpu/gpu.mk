@@ -19,7 +19,6 @@ test-gpu-cases: $(GPU_OUT)/test_table_gpu ## run the cases of the GPU tests with
 	$< --quick --few --cpu
 
 $(GPU_OUT)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(BUILD)/libtable.a
-$(GPU_OUT)/bench_hot_gpu: $(call obj,tests/gpu/bench_hot_gpu.c) $(BUILD)/libtable.a
 CUCKOO_ENGINE_GPU_TEST := $(call obj,tests/gpu/test_cuckoo_engine_gpu.c) $(GPU_COMMON) $(BUILD)/libtable.a
 $(GPU_OUT)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
 $(GPU_OUT)/test_write_path_gpu $(GPU_OUT)/test_rows_gpu $(GPU_OUT)/test_shared_gpu: $(GPU_OUT)/%: $(BUILD)/obj/tests/gpu/%.cu.o $(BUILD)/libtable.a
@@ -53,13 +52,12 @@ test-gpu: $(BUILD)/sherwoodd $(GPU_TESTS:%=$(GPU_OUT)/%) $(GPU_SUITE:%=$(GPU_OUT
 # own libraries lie there too.
 BUNDLE := $(BUILD)/bundle
 BUNDLE_LDFLAGS = $(PIE) $(REAL_LDFLAGS) -Wl,--disable-new-dtags,-rpath,'$$ORIGIN/lib'
-BUNDLE_PROGRAMS := $(patsubst %,$(BUNDLE)/%,$(GPU_TESTS) $(GPU_SUITE) bench_hot_gpu \
+BUNDLE_PROGRAMS := $(patsubst %,$(BUNDLE)/%,$(GPU_TESTS) $(GPU_SUITE) \
   $(if $(wildcard server/main.c),sherwoodd) $(if $(LOAD_SRC),sherwood-load) $(if $(CLI_SRC),sherwood-cli))
 # glibc is the machine's own; every other shared library goes along.
 NOT_BUNDLED := ^(libc|libm|libpthread|libdl|librt|libresolv|ld-linux.*)\.so
 
 $(BUNDLE)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(BUILD)/libtable.a
-$(BUNDLE)/bench_hot_gpu: $(call obj,tests/gpu/bench_hot_gpu.c) $(BUILD)/libtable.a
 $(BUNDLE)/test_cuckoo_engine_gpu: $(CUCKOO_ENGINE_GPU_TEST)
 $(BUNDLE)/test_write_path_gpu $(BUNDLE)/test_rows_gpu $(BUNDLE)/test_shared_gpu: $(BUNDLE)/%: $(BUILD)/obj/tests/gpu/%.cu.o $(BUILD)/libtable.a
 $(BUNDLE)/test_attach_gpu: $(ATTACH_GPU_TEST)
@@ -68,7 +66,7 @@ $(GPU_SUITE:%=$(BUNDLE)/%): $(BUNDLE)/suite_%: $(CUDA_SUITE_OBJ) $(BUILD)/obj/te
 $(BUNDLE)/sherwoodd: $(call obj,server/main.c) $(BUILD)/libserver.a $(BUILD)/libtable.a $(BUILD)/libtls.a $(BUILD)/libproto.a $(BUILD)/libcluster.a
 $(BUNDLE)/sherwood-load: $(call obj,$(LOAD_SRC)) $(BUILD)/libclient.a $(BUILD)/libtls.a $(BUILD)/libproto.a $(BUILD)/libcluster.a
 $(BUNDLE)/sherwood-cli: $(call obj,$(CLI_SRC)) $(BUILD)/libclient.a $(BUILD)/libtls.a $(BUILD)/libproto.a $(BUILD)/libcluster.a
-$(GPU_TESTS:%=$(BUNDLE)/%) $(BUNDLE)/bench_hot_gpu: BUNDLE_LIBS = $(CUDA_LIBS) -lm
+$(GPU_TESTS:%=$(BUNDLE)/%): BUNDLE_LIBS = $(CUDA_LIBS) -lm
 $(BUNDLE)/test_attach_gpu: BUNDLE_LIBS += -lprotobuf-c -lssl -lcrypto
 $(GPU_SUITE:%=$(BUNDLE)/%): BUNDLE_LIBS = $(CUDA_LIBS) -lm
 $(BUNDLE)/sherwoodd: BUNDLE_LIBS = $(SERVER_LIBS)

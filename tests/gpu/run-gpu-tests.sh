@@ -4,7 +4,6 @@
 # run-gpu-tests.sh - runs the GPU tests and writes what they print into a folder.
 #
 #   run-gpu-tests.sh FOLDER            everything but the huge table
-#   run-gpu-tests.sh FOLDER --no-bench the same without the benchmarks
 #   run-gpu-tests.sh FOLDER --tests    only the tests, without checkers
 #   run-gpu-tests.sh FOLDER --checkers only compute-sanitizer's memcheck and racecheck
 #   run-gpu-tests.sh FOLDER --quick    the cases at reduced size, and memcheck of bulk merges: minutes
@@ -14,7 +13,7 @@
 # line of FOLDER/summary.txt says whether everything passed; so does the exit status.
 set -u
 
-usage="usage: run-gpu-tests.sh FOLDER [--no-bench|--tests|--checkers|--quick|--huge]"
+usage="usage: run-gpu-tests.sh FOLDER [--tests|--checkers|--quick|--huge]"
 out=${1:?$usage}
 mode=${2:---all}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -102,10 +101,9 @@ run_quick() {
 }
 
 case $mode in
---all | --no-bench)
+--all)
     run_tests
     run_checkers
-    [ "$mode" = --no-bench ] || step bench-hot 60 "$here/bench_hot_gpu"
     ;;
 --tests) run_tests ;;
 --checkers) run_checkers ;;
