@@ -142,7 +142,7 @@ void swpy_jax_remove(int64_t number);
 extern "Python+C" struct sherwood *swpy_jax_open(int64_t number, char *text, size_t text_bytes);
 struct swpy_table {
     uintptr_t cuda, call, check, error; uint32_t table; int in_order; int32_t key_bytes, value_bytes; int64_t row;
-    int32_t device_type, device_index; int32_t key_types[2]; int32_t value_types[2]; int is_integer, is_signed; int add; uintptr_t bit_values; };
+    int32_t device_index, device_type; int32_t key_types[2]; int32_t value_types[2]; int is_integer, is_signed; int add; uintptr_t bit_values; };
 enum swpy_failure { SWPY_NONE, SWPY_ARGUMENTS, SWPY_LATE };
 const char *swpy_torch_function(uint32_t i);
 int swpy_torch_bind(const uintptr_t *addresses, const char *key);

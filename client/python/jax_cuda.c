@@ -30,6 +30,30 @@ static struct xla_error *find_stream(const struct xla_call *from, void **stream)
     return error;
 }
 
+/* Refuses a call on another device than that of the table. An older jaxlib does not tell: then
+ * libsherwood-cuda refuses the arrays. */
+static struct xla_error *check_device(const struct xla_call *from, const struct swpy_table *table)
+{
+    struct xla_device_arguments arguments = {.base.size = sizeof(arguments),
+                                             .context = from->context};
+    const struct xla_api *api = from->api;
+    if (api->base.size < offsetof(struct xla_api, device_get) + sizeof(api->device_get)) {
+        return NULL;
+    }
+    struct xla_error *error = api->device_get(&arguments);
+    if (error == NULL && arguments.number != table->device_index) {
+        char text[TEXT_BYTES];
+        (void)snprintf(text, sizeof(text),
+                       "the program runs on cuda:%d, and the Device of its sherwood.jax.Table is "
+                       "of cuda:%d: put the arrays there (jax.device_put), or make a Table of "
+                       "attach(\"cuda:%d\")",
+                       arguments.number, table->device_index, arguments.number);
+        error = swpy_xla_fail(from, XLA_INVALID_ARGUMENT, text);
+    }
+    /* cppcheck-suppress returnDanglingLifetime ; XLA copies the arguments */
+    return error;
+}
+
 static struct xla_error *run(const struct xla_call *from, const struct swpy_xla_call *call,
                              const struct swpy_table *table)
 {
@@ -48,7 +72,8 @@ static struct xla_error *run(const struct xla_call *from, const struct swpy_xla_
     made.previous = call->previous == NULL ? NULL : call->previous->data;
     made.found = call->found == NULL ? NULL : call->found->data;
     made.flags = made.found != NULL && is_read ? SHERWOOD_FOUND_BYTES : 0;
-    struct xla_error *error = find_stream(from, &made.stream);
+    struct xla_error *error = check_device(from, table);
+    error = error == NULL ? find_stream(from, &made.stream) : error;
     if (error != NULL) {
         return error;
     }

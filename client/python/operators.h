@@ -23,8 +23,9 @@ struct swpy_table {
     int32_t key_bytes;
     int32_t value_bytes; /* of one number */
     int64_t row; /* the numbers of a value; negative: values have no dimension of their own */
+    int32_t device_index; /* in this process; -1: tensors of the host, which tests have */
     /* for torch: */
-    int32_t device_type, device_index;
+    int32_t device_type;
     int32_t key_types[2];
     int32_t value_types[2];    /* results have the first */
     int is_integer, is_signed; /* values are integers, and of a signed dtype */

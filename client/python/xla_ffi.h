@@ -111,6 +111,11 @@ struct xla_stream_arguments {
     void *context; /* of the call */
     void *stream;  /* out: a stream of CUDA */
 };
+struct xla_device_arguments {
+    struct xla_base base;
+    void *context;  /* of the call */
+    int32_t number; /* out: of the device in this process */
+};
 struct xla_api {
     struct xla_base base;
     struct xla_version version;
@@ -118,6 +123,8 @@ struct xla_api {
     struct xla_error *(*error_create)(struct xla_error_arguments *arguments);
     const void *others[3];
     struct xla_error *(*stream_get)(struct xla_stream_arguments *arguments);
+    const void *more[12];
+    struct xla_error *(*device_get)(struct xla_device_arguments *arguments);
 };
 
 enum { XLA_EXECUTE = 3 };

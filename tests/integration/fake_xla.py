@@ -102,13 +102,18 @@ class DeviceCaller(Caller):
             arguments.stream = self.ffi.cast("void *", stream.value)
             return self.ffi.NULL
 
+        @self.ffi.callback("struct xla_error *(struct xla_device_arguments *)")
+        def device_of(arguments):
+            arguments.number = self.ordinal
+            return self.ffi.NULL
+
         @self.ffi.callback("struct xla_error *(struct xla_call *)")
         def forward(call):
             is_plain = call.base.extensions != self.ffi.NULL or call.stage != 3
             return self.handler(call) if is_plain else self.on_device(call)
 
-        self.kept += [stream_of, forward]
-        self.api.stream_get, self.forward = stream_of, forward
+        self.kept += [stream_of, device_of, forward]
+        self.api.stream_get, self.api.device_get, self.ordinal, self.forward = stream_of, device_of, 0, forward
         self.address = self.ffi.cast("uintptr_t", forward)
 
     def array(self, values):
@@ -136,7 +141,7 @@ class DeviceCaller(Caller):
                     made.data = self.ffi.cast("void *", held.ctypes.data)
                     pointers[i] = made
                 group.values = pointers
-            api.base.size, api.stream_get, frame.api = self.ffi.sizeof("struct xla_api"), self.api.stream_get, api
+            api.base.size, api.stream_get, api.device_get, frame.api = self.api.base.size, self.api.stream_get, self.api.device_get, api
             failed = self.handler(frame)
             self.driver.cuStreamSynchronize(self.stream)
             for host, held in back:

@@ -381,9 +381,14 @@ def handler_of_cuda():
         driver.cuStreamSynchronize(caller.stream)
         code, text = caller.call([state, keys], [after, got, found], **gets)
         check(code == 8 and "an earlier call in the order of a stream failed: " in text and "larger --max-capacity" in text, text)
-        caller.api.base.size -= 8
+        size, caller.ordinal = caller.api.base.size, 1
+        code, text = caller.call([state, keys], [after, got, found], **gets)
+        check(code == 3 and "runs on cuda:1, and the Device of its sherwood.jax.Table is of cuda:0" in text, text)
+        caller.api.base.size = caller.ffi.offsetof("struct xla_api", "device_get")
+        equal(caller.call([state, keys], [after, got, found], **gets), None, "a jaxlib without XLA_FFI_DeviceOrdinal_Get")
+        caller.api.base.size = caller.ffi.offsetof("struct xla_api", "stream_get")
         check("XLA_FFI_Stream_Get" in caller.call([state, keys], [after, got, found], **gets)[1], "an old jaxlib")
-        caller.api.base.size += 8
+        caller.api.base.size, caller.ordinal = size, 0
         equal(caller.call([state, keys], [after, got, found], **gets), None, "it goes on")
         device.close()
         check("no longer exists" in caller.call([state, keys], [after, got, found], **gets)[1], "the device is closed")
@@ -399,8 +404,8 @@ def declared():
              "xla_error_arguments": ("Error_Create_Args", "message code:errc"), "xla_buffer": ("Buffer", "type:dtype data rank dims"),
              "xla_values": ("Args", "count:size types values:args"), "xla_text": ("ByteSpan", "text:ptr length:len"),
              "xla_scalar": ("Scalar", "type:dtype value"), "xla_attributes": ("Attrs", "count:size types names values:attrs"),
-             "xla_api": ("Api", "version:api_version error_create:XLA_FFI_Error_Create stream_get:XLA_FFI_Stream_Get"),
-             "xla_stream_arguments": ("Stream_Get_Args", "context:ctx stream"),
+             "xla_api": ("Api", "version:api_version error_create:XLA_FFI_Error_Create stream_get:XLA_FFI_Stream_Get device_get:XLA_FFI_DeviceOrdinal_Get"),
+             "xla_stream_arguments": ("Stream_Get_Args", "context:ctx stream"), "xla_device_arguments": ("DeviceOrdinal_Get_Args", "context:ctx number:device_ordinal"),
              "xla_call": ("CallFrame", "api context:ctx stage arguments:args results:rets attributes:attrs")}
     lines = [f"_Static_assert(XLA_{name} == (int)XLA_FFI_{theirs}, \"{name}\");" for name, theirs in (
         *((name, f"Error_Code_{name}") for name in re.findall(r"XLA_([A-Z_]+) = \d+,", HEADER.read_text(encoding="utf-8").split("enum xla_code")[1].split("}")[0])),

@@ -136,7 +136,7 @@ class Tables:
     def add_for_xla(self) -> int:
         """Returns the number of a new table that the handler of jax_cuda.h knows."""
         number = next(numbers)
-        self._known.add(number, self._described(True))
+        self._known.add(number, self._described(True, device_index=self._ordinal))
         return number
 
     def _described(self, in_order: bool, **more: Any) -> Any:
