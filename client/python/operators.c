@@ -203,6 +203,27 @@ static uint64_t take_optional(uint64_t argument)
     return content;
 }
 
+/* Refuses a tensor for values that requires a gradient. torch has no function for that: a view of
+ * such a tensor is no leaf. */
+static int check_gradient(struct swpy_work *work, void *out)
+{
+    void *handle = NULL;
+    if (work->table->is_integer || !swpy_torch.has_gradients()) {
+        return SWPY_NONE;
+    }
+    bool is_done = swpy_torch.new_handle(out, &handle) == 0;
+    uint64_t stack[1] = {(uintptr_t)handle}; /* the callee owns what it gets */
+    is_done = is_done && swpy_torch.call("aten::alias", "", stack, SWPY_TORCH_VERSION) == 0 &&
+              swpy_torch.call("aten::is_leaf", "", stack, SWPY_TORCH_VERSION) == 0;
+    if (!is_done) {
+        return swpy_fail(SWPY_ARGUMENTS, "torch cannot view the tensor for values");
+    }
+    return (uint8_t)stack[0] != 0
+               ? SWPY_NONE
+               : swpy_fail(SWPY_ARGUMENTS, "out: the tensor requires a gradient, and a lookup has "
+                                           "none: give out.detach()");
+}
+
 static void look_up_into(uint64_t *stack, struct filling filling)
 {
     struct swpy_work work;
@@ -215,6 +236,9 @@ static void look_up_into(uint64_t *stack, struct filling filling)
     }
     if (code == SWPY_NONE) {
         code = swpy_inspect_values(&work, out, "out", &lookup.keys, &lookup.out);
+    }
+    if (code == SWPY_NONE) {
+        code = check_gradient(&work, out);
     }
     if (code == SWPY_NONE) {
         code = look_up(&work, &lookup, found, found != NULL);

@@ -53,6 +53,7 @@ typedef void swpy_torch_kernel(uint64_t *stack, uint64_t arguments, uint64_t res
     X(get_device_type, "aoti_torch_get_device_type", int32_t, (void *tensor, int32_t *type))    \
     X(get_device_index, "aoti_torch_get_device_index", int32_t, (void *tensor, int32_t *index)) \
     X(is_contiguous, "aoti_torch_is_contiguous", int32_t, (void *tensor, bool *is_contiguous))  \
+    X(has_gradients, "aoti_torch_grad_mode_is_enabled", bool, (void))                           \
     X(dtype_bool, "aoti_torch_dtype_bool", int32_t, (void))                                     \
     X(dtype_uint8, "aoti_torch_dtype_uint8", int32_t, (void))                                   \
     X(current_stream, "aoti_torch_get_current_cuda_stream", int32_t,                            \

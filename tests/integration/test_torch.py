@@ -179,6 +179,10 @@ def refusals():
             raises(ValueError, "wait=False is for a Device", sherwood.torch.Table, table.calls, wait=False)
         values = torch.ones(9, dtype=torch.float64, device=place, requires_grad=True)
         raises(TypeError, "the dtype is float64", table.set_, keys, values)
+        raises(ValueError, "out: the tensor requires a gradient, and a read has none: give out.detach()", table.calls.get_many, keys, out=values)
+        if isinstance(table.calls, sherwood.Client):
+            raises(ValueError, "out: the tensor requires a gradient", torch.ops.sherwood.lookup_into, number, state, keys, values)
+            raises(ValueError, "out: the tensor requires a gradient", table.calls.submit.get_many, keys, out=values)
 
 
 ALLOCATOR = """

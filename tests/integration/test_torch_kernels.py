@@ -167,6 +167,9 @@ def shapes_of_values():
                 leaf = put(torch.zeros_like(values, device="cpu")).requires_grad_()
                 raises(ValueError, "out: the tensor requires a gradient", one.lookup_into, keys, leaf)
                 raises(ValueError, "out: the tensor requires a gradient", device.get_many, keys, default=0, out=leaf)
+                raises(ValueError, "out: the tensor requires a gradient", device.get_many, keys, out=leaf, stream=0)
+                raises(RuntimeError, "out: the tensor requires a gradient", torch.ops.sherwood.lookup_into, one.number, one.state, keys, leaf)
+                raises(RuntimeError, "out: the tensor requires a gradient", torch.ops.sherwood.lookup_into, one.number, one.state, keys, leaf * 1)
                 with torch.no_grad():
                     one.lookup_into(keys, leaf)
                 check(torch.equal(leaf.detach(), signed + signed), "a leaf, without gradients")

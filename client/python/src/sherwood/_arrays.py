@@ -48,6 +48,12 @@ def check_storage(given: Any, what: str) -> None:
         raise Refused(f"{what}: the storage of the tensor is empty: resize it to its elements")
 
 
+def check_gradient(given: Any, what: str) -> None:
+    """Refuses a tensor for results that requires a gradient, as torch's operators in place refuse a leaf: a read has no gradient."""
+    if is_torch(given) and given.requires_grad and importlib.import_module("torch").is_grad_enabled():
+        raise ValueError(f"{what}: the tensor requires a gradient, and a read has none: give {what}.detach()")
+
+
 def _of_torch(given: Any, what: str) -> np.ndarray[Any, Any]:
     if given.device.type != "cpu":
         raise TypeError(f"{what}: the tensor is on {given.device}, and this call needs host memory: give .cpu()")
@@ -265,6 +271,7 @@ def receive(given: Any, dtype: np.dtype[Any], shape: tuple[int, ...], what: str,
         return keys.empty(shape, dtype)
     if isinstance(given, (list, tuple, range)):
         raise TypeError(f"{what}: a list cannot receive results: give a numpy array")
+    check_gradient(given, what)
     found = _to_receive(given, dtype, what)
     if dtype.kind == "b" and found.dtype == np.dtype("u1"):
         found = found.view(dtype)

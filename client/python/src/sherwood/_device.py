@@ -17,7 +17,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _operators
-from ._arrays import check_storage, is_torch, one_number
+from ._arrays import check_gradient, check_storage, is_torch, one_number
 from ._device_arrays import Kind, Taken, kind_of, named, take
 from ._device_details import Details, Span
 from ._device_library import ffi, load
@@ -359,8 +359,7 @@ class Device(Details):
                     and (type(default) is not int or -2**63 <= default < 2**63))
         if kernels is None or keys.is_cuda != kernels.is_cuda or not is_plain:
             return None
-        if out is not None and out.requires_grad and kernels.torch.is_grad_enabled():
-            raise ValueError("out: the tensor requires a gradient, and a read has none: give out.detach()")
+        check_gradient(out, "out")
         if kernels.torch.compiler.is_dynamo_compiling():  # a graph does not order this read and the writes beside it
             return kernels.torch.compiler.disable(self.get_many)(keys, default=default, out=out, found=found)
         number = self.operator_tables.own()
@@ -386,6 +385,7 @@ class Device(Details):
         shape = keys.shape + self._layout.value_shape
         if given is None:
             return keys.kind.made(keys.kind.empty(shape, self._layout.value_dtype, keys.array, stream))
+        check_gradient(given, what)
         into = take(given, self._layout.value_dtype, self._ordinal, what)
         if into.shape != shape:
             raise ValueError(f"{what}: an array of shape {into.shape}, and these keys need {shape}")
