@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-ARENA_BYTES = 4 << 20
+ARENA_BYTES = 16 << 20
 STEP = 512  # torch aligns to it
 
 

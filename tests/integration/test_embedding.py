@@ -3,18 +3,21 @@
 """sherwood.torch.Embedding with torch itself: training, prefetch, copies, and rows of a GPU."""
 
 import concurrent.futures
+import contextlib
 import copy
 import ctypes
 import gc
 import os
 import pickle
 import signal
+import types
+import unittest.mock
 
 import fake_torch
 from attached import DRIVER, EMULATED, LIBRARY, SMALL, loaded
 from harness import Skip, case, check, equal, eventually, main
 from package import daemon, np, pause, raises, sherwood
-from torch_clients import COMMON, ROWS, clients, needs_torch
+from torch_clients import COMMON, ROWS, clients, needs_gpu, needs_torch
 
 
 def trainings(torch, layer, lr, start):
@@ -84,9 +87,10 @@ def embedding():
 def trained(torch, table, ahead):
     """Trains two layers of one table on batches that share keys. Each prefetches at `ahead`. Returns the losses and the rows."""
     torch.manual_seed(11)  # calls of init in another order would give other rows
-    layers = [sherwood.torch.Embedding(table, 4, lambda keys: torch.randn(len(keys), 4), lr=0.1) for _ in range(2)]
+    place = table.state.device
+    layers = [sherwood.torch.Embedding(table, 4, lambda keys: torch.randn(len(keys), 4).to(place), lr=0.1) for _ in range(2)]
     rng, losses = np.random.default_rng(5), []
-    batches = [[torch.from_numpy(rng.integers(0, 40 + 5 * i, (6, 3))) for _ in layers] for i in range(25)]
+    batches = [[torch.from_numpy(rng.integers(0, 40 + 5 * i, (6, 3))).to(place) for _ in layers] for i in range(25)]
     for batch, following in zip(batches, [*batches[1:], None]):
         def prefetch(at, keys=following):
             for layer, each in zip(layers, keys or ()) if at == ahead else ():
@@ -98,7 +102,17 @@ def trained(torch, table, ahead):
         loss.backward()
         prefetch("backward")
         losses.append(loss.item())
-    return losses, table.lookup(torch.arange(200))
+    return losses, table.lookup(torch.arange(200, device=place))
+
+
+def compare_prefetches(torch, table, client):
+    """Trains at each place of prefetch, and compares with a training without it."""
+    client.flush()
+    wanted = trained(torch, table, None)
+    for ahead in ("start", "forward", "backward"):
+        client.flush()
+        got = trained(torch, table, ahead)
+        check(got[0] == wanted[0] and all(torch.equal(a, b) for a, b in zip(got[1], wanted[1])), f"losses and rows of prefetch at {ahead}")
 
 
 @case
@@ -108,11 +122,7 @@ def embedding_prefetched():
     import sherwood.torch  # pylint: disable=import-outside-toplevel,redefined-outer-name
     with daemon("--backend", "cpu", *COMMON, *ROWS) as server, sherwood.connect(server.unix) as client:
         table = sherwood.torch.Table(client)
-        wanted = trained(torch, table, None)
-        for ahead in ("start", "forward", "backward"):
-            client.flush()
-            got = trained(torch, table, ahead)
-            check(got[0] == wanted[0] and all(torch.equal(a, b) for a, b in zip(got[1], wanted[1])), f"losses and rows of prefetch at {ahead}")
+        compare_prefetches(torch, table, client)
         with concurrent.futures.ThreadPoolExecutor(4) as pool, sherwood.connect(server.address(), table="default", timeout=.5) as other:
             list(pool.map(lambda _: trained(torch, table, "start"), range(4)))
             trains, layer = (sherwood.torch.Embedding(sherwood.torch.Table(calls), 4, lr=1) for calls in (other, client))
@@ -146,6 +156,17 @@ def embedding_prefetched():
         layer.prefetch(mine)
         raises(sherwood.Lost, "connect", layer, keys)
         equal(len(layer._batches), 1, "a batch that failed is gone")  # pylint: disable=protected-access
+
+
+@case
+def embedding_prefetched_on_gpu():
+    """layers over a Device of this machine's GPU that prefetch have the losses and rows of layers that do not"""
+    torch = needs_gpu()
+    import sherwood.torch  # pylint: disable=import-outside-toplevel,redefined-outer-name
+    with clients(*ROWS) as kinds:
+        for device, wait in kinds[1:]:
+            compare_prefetches(torch, sherwood.torch.Table(device, wait=wait), kinds[0][0])
+            device.check(wait=True)
 
 
 @case
@@ -198,6 +219,17 @@ def embedding_attached():
             ahead.eval().prefetch(keys)
             sherwood.torch.Embedding(table, 4, lr=1)(keys).sum().backward()
             equal(ahead(keys).tolist(), [[-1] * 4] * 2, "a Device trained rows that a client prefetched")
+            stream, began, waited = object(), [], []
+            fakes = {"current_stream": lambda device: types.SimpleNamespace(record_event=lambda: len(began)),
+                     "Stream": lambda device: types.SimpleNamespace(wait_event=waited.append, fake=stream),
+                     "stream": lambda given: began.append(given.fake) or contextlib.nullcontext()}
+            with unittest.mock.patch.multiple(torch.cuda, **fakes):
+                compare_prefetches(torch, table, client)
+                layer = sherwood.torch.Embedding(table, 4, lr=1)
+                layer.prefetch(keys)
+                device.close()
+                raises(sherwood.Refused, "this Device is closed", layer.prefetch, keys)
+            check(set(began) == {stream} and len(began) == len(waited) > 100, f"reads: {len(began)}, events: {len(waited)}")
         finally:
             del _device_arrays._kinds["torch"]  # pylint: disable=protected-access
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 import threading
 import weakref
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Callable, Optional, Union
 
 import numpy as np
@@ -74,6 +74,7 @@ class Table:
         else:
             self.number = next(_operators.numbers)
         self.state = torch.zeros(1, dtype=torch.int64, device=place)
+        self._ahead: Optional[_Ahead] = None
         _tables[self.number] = self
 
     def __deepcopy__(self, _memo: Any) -> Table:
@@ -120,6 +121,15 @@ class Table:
         ids, new = self._call("assign_", keys)
         return ids, new
 
+    def begin_lookup(self, keys: torch.Tensor) -> Future[Any]:
+        """Begins to read the values of keys. The result is that of lookup: of the writes that the caller has made before, and perhaps
+        of later ones. Not an operator."""
+        if isinstance(self.calls, Client):
+            return self.calls.submit.get_many(keys.contiguous())
+        if self._ahead is None:
+            self._ahead = _Ahead()
+        return self._ahead.begin(self, keys.contiguous())
+
     def _call(self, name: str, *arguments: Any) -> Any:
         """Calls an operator. Raises the errors of the client, where the operator raises RuntimeError with their text."""
         try:
@@ -128,6 +138,29 @@ class Table:
             if not _operators.refused(error):
                 raise
             return _CALLS[name](self.number, self.state, *arguments)
+
+
+class _Ahead:
+    """Reads of a Device in a thread. They wait on a stream of their own, so they do not wait for later work of the caller's stream."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1, "sherwood-ahead")
+        self._stream: Any = None
+
+    def begin(self, table: Table, keys: torch.Tensor) -> Future[Any]:
+        """Begins a read behind the work that the caller's stream has: its earlier writes, and the uses of memory that it had before."""
+        calls: Any = table.calls
+        calls._use().use()  # in a forked child there is no thread
+        values, found = _results(table, keys)
+        if self._stream is None:
+            self._stream = torch.cuda.Stream(keys.device)
+        return self._pool.submit(self._read, calls, keys, values, found, torch.cuda.current_stream(keys.device).record_event())
+
+    def _read(self, calls: Any, keys: torch.Tensor, values: torch.Tensor, found: torch.Tensor, after: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        self._stream.wait_event(after)
+        with torch.cuda.stream(self._stream):
+            calls.get_many(keys, default=0, out=values, found=found)
+        return values, found
 
 
 class Embedding(torch.nn.Module):
@@ -143,7 +176,7 @@ class Embedding(torch.nn.Module):
     expiry: a row that vanishes between the passes would come back as its gradient alone. The rows are not in the
     state_dict: a checkpoint of them is a snapshot of the server (SAVE).
 
-    `prefetch(keys)` begins to read the rows of a batch to come, over a connection of its own:
+    `prefetch(keys)` begins to read the rows of a batch to come, over a connection of its own, or of a Device in a thread:
 
         rows = layer(keys)
         layer.prefetch(next_keys)            # its rows come while this batch computes
@@ -178,16 +211,15 @@ class Embedding(torch.nn.Module):
         """Begins to read the rows of keys. The next call of the layer with equal keys uses them.
 
         The results are those without prefetch: the layer reads rows again that a layer of this table has trained or stored
-        meanwhile, also over another address of the server or over a Device that waits. A write of another trainer between the
-        two calls may be missing. At most `prefetched_max` batches wait for their call. prefetch raises an error if that many wait, or if the table is over a Device.
+        meanwhile, also over another address of the server or over a Device that waits. Over a Device the read begins after the work
+        that the current stream has, so writes in the order of that stream are in it. A write of another trainer between the
+        two calls may be missing. At most `prefetched_max` batches wait for their call, and prefetch raises an error if that many wait.
         """
-        if not isinstance(self.table.calls, Client):
-            raise Refused("prefetch: the table is over a Device: call the layer alone, or make the Table over a client")
         if len(self._batches) >= self.prefetched_max:
             raise Refused(f"prefetch: {len(self._batches)} batches wait for a call of the layer with their keys: call it, drop them by"
                           " forget(), or give the layer a larger prefetched_max")
         batch = _Batch(self.table, keys.clone())
-        batch.begin(self.table.calls)
+        batch.begin()
         self._batches.append(batch)
 
     def forget(self) -> None:
@@ -241,11 +273,11 @@ class _Batch:
         given = self.given
         return given.dtype == keys.dtype and given.device == keys.device and bool(torch.equal(given, keys))
 
-    def begin(self, client: Client) -> None:
+    def begin(self) -> None:
         """Begins to read the rows."""
         with self._lock:
             self._begun.add(self)  # first, so that no write during the read is missed
-        self._future = client.submit.get_many(self.keys)
+        self._future = self._table.begin_lookup(self.keys)
 
     @classmethod
     def note(cls, table: Table, keys: torch.Tensor) -> None:
