@@ -35,10 +35,10 @@ static void close_seats(struct sw_served *served, uint32_t count)
 static void free_table(struct sw_served *served)
 {
     sw_gate_destroy(served->gate);
-    if (served->account != NULL) {
-        sw_account_close(served->account); /* which reads the figures of the table */
-    }
     sw_table_destroy(served->table);
+    if (served->account != NULL) { /* its memory counts until it is free */
+        sw_account_close(served->account);
+    }
     free(served->account);
     free((void *)served->config);
 }
@@ -106,10 +106,11 @@ static int create_table(struct sw_server *server, struct sw_served *served, char
     if (table.seed == 0 && getrandom(&table.seed, sizeof(table.seed), 0) < 0) {
         return refuse(error, error_bytes, "no random seed: give the option seed");
     }
-    if (sw_table_create(&table, &served->table, reason, sizeof(reason)) != SW_OK) {
+    if (sw_table_create(&table, &served->table, reason, sizeof(reason)) != SW_OK ||
+        sw_served_count_table(served->config, served->account, served->table, reason,
+                              sizeof(reason)) != 0) {
         return refuse(error, error_bytes, reason);
     }
-    sw_account_set_table(served->account, served->table);
     sw_table_info(served->table, &info);
     if (served->config->default_ttl != 0 && (info.operations >> SW_EXPIRE & 1) == 0) {
         return refuse(error, error_bytes,

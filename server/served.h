@@ -24,9 +24,12 @@ int sw_served_create(struct sw_server *server);
 int sw_served_loaded(struct sw_server *server);
 
 /* Opens the account of a table that is about to be created with the options of `config`. Returns 0,
- * or -1 with the refusal in `reason`. */
+ * or -1 with the refusal in `reason`. sw_served_count_table: the table was created. If it returns
+ * -1, the caller destroys the table and then closes the account. */
 int sw_served_open_account(struct sw_server *server, const struct sw_config *config,
                            struct sw_account *account, char *reason, size_t reason_bytes);
+int sw_served_count_table(const struct sw_config *config, struct sw_account *account,
+                          const struct sw_table *table, char *reason, size_t reason_bytes);
 
 /* Changes the options `alters` of a table: sw_tables_owner.alter. `server` is not used. */
 int sw_served_alter(void *server, struct sw_served *served, const struct sw_config *config,

@@ -11,12 +11,10 @@
 #include "table/expiring.h"
 #include "table/info.h"
 
-int sw_served_open_account(struct sw_server *server, const struct sw_config *config,
-                           struct sw_account *account, char *reason, size_t reason_bytes)
+/* Returns 0, or -1 with the reason for which a table of `bytes` is refused. */
+static int explain(enum sw_ledger_refusal refusal, const struct sw_config *config, uint64_t bytes,
+                   char *reason, size_t reason_bytes)
 {
-    const uint64_t bytes = sw_config_table_bytes(config);
-    const enum sw_ledger_refusal refusal =
-        sw_account_open(account, &server->ledger, bytes, config->memory_min, config->memory_max);
     if (refusal == SW_LEDGER_PERMITS) {
         return 0;
     }
@@ -28,6 +26,28 @@ int sw_served_open_account(struct sw_server *server, const struct sw_config *con
               "tables-memory-max, or lower capacity or memory-min",
         (double)(bytes > config->memory_min ? bytes : config->memory_min) / (1 << 20));
     return -1;
+}
+
+int sw_served_open_account(struct sw_server *server, const struct sw_config *config,
+                           struct sw_account *account, char *reason, size_t reason_bytes)
+{
+    const uint64_t bytes = sw_config_table_bytes(config);
+    return explain(
+        sw_account_open(account, &server->ledger, bytes, config->memory_min, config->memory_max),
+        config, bytes, reason, reason_bytes);
+}
+
+int sw_served_count_table(const struct sw_config *config, struct sw_account *account,
+                          const struct sw_table *table, char *reason, size_t reason_bytes)
+{
+    struct sw_table_info info;
+    sw_table_info(table, &info);
+    if (info.backend != SW_BACKEND_CPU) { /* its memory is not the host's */
+        sw_account_close(account);
+        return 0;
+    }
+    return explain(sw_account_set_table(account, info.bytes_reserved), config, info.bytes_reserved,
+                   reason, reason_bytes);
 }
 
 /* Checks the slots of the options `next`. Returns 0, or -1 with an error. */

@@ -125,8 +125,8 @@ static void free_server(struct sw_server *server)
     sw_saver_destroy(server->saver);
     free(server->loops);
     sw_gpu_destroy(server->gpu); /* it borrows from the table */
-    sw_account_close(&server->account);
     sw_table_destroy(server->table);
+    sw_account_close(&server->account);
     sw_ledger_fini(&server->ledger);
     sw_device_destroy(server->device);
     sw_clients_fini(&server->clients);
@@ -215,19 +215,17 @@ static int open_table(struct sw_server *server)
         sw_log(SW_LOG_ERROR, "cannot draw a random seed for the table: set --seed");
         return -1;
     }
-    if (sw_table_create(&table, &server->table, reason, sizeof(reason)) != SW_OK) {
+    if (sw_table_create(&table, &server->table, reason, sizeof(reason)) != SW_OK ||
+        sw_served_count_table(config, &server->account, server->table, reason, sizeof(reason)) !=
+            0) {
         sw_log(SW_LOG_ERROR, "the table cannot be created: %s", reason);
         return -1;
     }
-    sw_account_set_table(&server->account, server->table);
     table.growth = NULL; /* the self-test has a table of its own */
     sw_warn_of_growth(config, server->table);
     struct sw_table_info info;
     sw_watch_init(&server->watch, server->table);
     sw_table_info(server->table, &info);
-    if (info.backend != SW_BACKEND_CPU) {
-        sw_account_close(&server->account); /* it is of host memory */
-    }
     if (config->default_ttl != 0 && (info.operations >> SW_EXPIRE & 1) == 0) {
         sw_log(SW_LOG_ERROR,
                "default-ttl: keys do not expire with the %s backend: choose "

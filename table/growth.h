@@ -2,8 +2,8 @@
  *
  * growth.h - the owner of a table decides whether the table may take more memory.
  *
- * A table in host memory calls the functions when it grows or is resized, while its writes wait.
- * Both must be brief, and must not call a function of the same table except sw_table_info.
+ * A table calls the functions when it grows or is resized, while its writes wait, and may hold its
+ * locks meanwhile. Both must be brief, and must not call a function of any table.
  */
 #ifndef SHERWOOD_TABLE_GROWTH_H
 #define SHERWOOD_TABLE_GROWTH_H
@@ -14,11 +14,13 @@
 
 struct sw_growth {
     /* Returns whether the table may take `bytes` for new arrays of `slots` slots, beside those that
-     * it has. A growth may try several times; `settled` ends it. */
+     * it has. If so, they count until `settled`. `slots` 0: the table will have the slots that it
+     * has, and does without the arrays if they are refused. */
     bool (*permits)(struct sw_growth *growth, uint64_t slots, uint64_t bytes);
-    /* The new arrays have replaced the old ones, or nothing has changed: sw_table_info has the
-     * memory of the table. */
-    void (*settled)(struct sw_growth *growth);
+    /* Ends what `permits` has begun with this number of bytes. The new arrays have replaced the old
+     * ones, and sw_growth_has has counted them; or nothing has changed. */
+    void (*settled)(struct sw_growth *growth, uint64_t bytes);
+    uint64_t bytes; /* atomic: memory of the table, as in sw_table_info.bytes_reserved */
     /* Atomic: the owner permits no more slots than these, and growth stops there; 0: it stops at
      * the limit of the table. */
     uint64_t slots_max;
@@ -40,10 +42,30 @@ static inline uint64_t sw_growth_slots(const struct sw_growth *growth, uint64_t 
     const uint64_t whole = most / bucket * bucket;
     return whole > present && whole < wanted ? whole : wanted;
 }
-static inline void sw_growth_settled(struct sw_growth *growth)
+static inline void sw_growth_settled(struct sw_growth *growth, uint64_t bytes)
 {
     if (growth != NULL) {
-        growth->settled(growth);
+        growth->settled(growth, bytes);
+    }
+}
+/* Returns whether the owner would permit arrays that the table may soon need. */
+static inline bool sw_growth_would_permit(struct sw_growth *growth, uint64_t slots, uint64_t bytes)
+{
+    if (growth == NULL) {
+        return true;
+    }
+    const uint64_t most = __atomic_load_n(&growth->slots_max, __ATOMIC_RELAXED);
+    if ((most != 0 && slots > most) || !growth->permits(growth, 0, bytes)) {
+        return false;
+    }
+    growth->settled(growth, bytes);
+    return true;
+}
+/* The memory of the table has changed. */
+static inline void sw_growth_has(struct sw_growth *growth, uint64_t bytes)
+{
+    if (growth != NULL) {
+        __atomic_store_n(&growth->bytes, bytes, __ATOMIC_RELAXED);
     }
 }
 

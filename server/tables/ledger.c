@@ -15,11 +15,14 @@ static struct sw_account *account_of(struct sw_list *link)
 
 static uint64_t bytes_of(const struct sw_account *account)
 {
-    struct sw_table_info info = {.bytes_reserved = 0};
-    if (account->table != NULL) {
-        sw_table_info(account->table, &info);
-    }
-    return info.bytes_reserved + account->growing;
+    return account->growing +
+           (account->has_table ? __atomic_load_n(&account->growth.bytes, __ATOMIC_RELAXED) : 0);
+}
+
+/* While a directory is loaded, its tables had their memory. */
+static bool ignores_limits(const struct sw_ledger *ledger)
+{
+    return __atomic_load_n(&ledger->loads, __ATOMIC_RELAXED);
 }
 
 /* Returns what refuses the account `more` bytes with these limits. */
@@ -47,26 +50,27 @@ static enum sw_ledger_refusal check(struct sw_account *account, uint64_t more, u
 static bool permits(struct sw_growth *growth, uint64_t slots, uint64_t bytes)
 {
     struct sw_account *account = SW_CONTAINER(growth, struct sw_account, growth);
-    const bool loads = __atomic_load_n(&account->ledger->loads, __ATOMIC_RELAXED);
+    const bool ignores = ignores_limits(account->ledger);
     pthread_mutex_lock(&account->ledger->lock);
-    account->growing = 0; /* of an attempt before, whose arrays are gone */
-    enum sw_ledger_refusal refusal =
-        !loads && account->growth.slots_max != 0 && slots > account->growth.slots_max
+    const enum sw_ledger_refusal refusal =
+        !ignores && account->growth.slots_max != 0 && slots > account->growth.slots_max
             ? SW_LEDGER_CAPACITY
-            : check(account, bytes, account->bytes_min, loads ? 0 : account->bytes_max);
+            : check(account, bytes, account->bytes_min, ignores ? 0 : account->bytes_max);
     if (refusal == SW_LEDGER_PERMITS) {
-        account->growing = bytes;
+        account->growing += bytes;
     }
-    __atomic_store_n(&account->refusal, (int)refusal, __ATOMIC_RELAXED);
+    if (slots != 0) {
+        __atomic_store_n(&account->refusal, (int)refusal, __ATOMIC_RELAXED);
+    }
     pthread_mutex_unlock(&account->ledger->lock);
     return refusal == SW_LEDGER_PERMITS;
 }
 
-static void settled(struct sw_growth *growth)
+static void settled(struct sw_growth *growth, uint64_t bytes)
 {
     struct sw_account *account = SW_CONTAINER(growth, struct sw_account, growth);
     pthread_mutex_lock(&account->ledger->lock);
-    account->growing = 0;
+    account->growing -= bytes;
     pthread_mutex_unlock(&account->ledger->lock);
 }
 
@@ -87,13 +91,15 @@ void sw_ledger_fini(struct sw_ledger *ledger)
 enum sw_ledger_refusal sw_account_open(struct sw_account *account, struct sw_ledger *ledger,
                                        uint64_t bytes, uint64_t bytes_min, uint64_t bytes_max)
 {
-    *account = (struct sw_account){.growth = {permits, settled, 0},
+    *account = (struct sw_account){.growth = {.permits = permits, .settled = settled},
                                    .ledger = ledger,
                                    .bytes_min = bytes_min,
                                    .bytes_max = bytes_max};
     sw_list_init(&account->link);
+    const bool ignores = ignores_limits(ledger);
     pthread_mutex_lock(&ledger->lock);
-    const enum sw_ledger_refusal refusal = check(account, bytes, bytes_min, bytes_max);
+    const enum sw_ledger_refusal refusal =
+        check(account, bytes, bytes_min, ignores ? 0 : bytes_max);
     if (refusal == SW_LEDGER_PERMITS) {
         account->growing = bytes;
         sw_list_push(&ledger->accounts, &account->link);
@@ -102,15 +108,20 @@ enum sw_ledger_refusal sw_account_open(struct sw_account *account, struct sw_led
     return refusal;
 }
 
-void sw_account_set_table(struct sw_account *account, const struct sw_table *table)
+enum sw_ledger_refusal sw_account_set_table(struct sw_account *account, uint64_t bytes)
 {
     if (account->ledger == NULL) {
-        return;
+        return SW_LEDGER_PERMITS;
     }
+    const bool ignores = ignores_limits(account->ledger);
     pthread_mutex_lock(&account->ledger->lock);
-    account->table = table;
+    account->has_table = true;
     account->growing = 0;
+    sw_growth_has(&account->growth, bytes);
+    const enum sw_ledger_refusal refusal =
+        check(account, 0, account->bytes_min, ignores ? 0 : account->bytes_max);
     pthread_mutex_unlock(&account->ledger->lock);
+    return refusal;
 }
 
 void sw_account_close(struct sw_account *account)

@@ -10,7 +10,7 @@
  *     the sum over all tables of the larger of memory and memory-min <= tables-memory-max.
  *
  * So no table takes memory that another one was promised. While a table grows, its old and its new
- * arrays count. Memory for expiry times counts from the next request on.
+ * arrays count. Memory for expiry times counts as soon as it is allocated, and is not refused.
  *
  * Threads: any. A mutex protects the accounts; a table that grows waits for it briefly.
  */
@@ -23,7 +23,6 @@
 #include "server/list.h"
 #include "table/growth.h"
 
-struct sw_table;
 struct sw_table_info;
 
 struct sw_ledger {
@@ -46,7 +45,7 @@ struct sw_account {
     struct sw_growth growth; /* first: the table has a pointer to it */
     struct sw_list link;
     struct sw_ledger *ledger;
-    const struct sw_table *table;  /* NULL: it is being created */
+    bool has_table;                /* false: the table is being created */
     uint64_t bytes_min, bytes_max; /* 0: none */
     uint64_t growing;              /* bytes of new arrays, while the table is created or grows */
     int refusal;                   /* atomic: enum sw_ledger_refusal */
@@ -61,15 +60,17 @@ void sw_ledger_fini(struct sw_ledger *ledger);
  * then the account is not open. The account must not move. */
 enum sw_ledger_refusal sw_account_open(struct sw_account *account, struct sw_ledger *ledger,
                                        uint64_t bytes, uint64_t bytes_min, uint64_t bytes_max);
-/* The table was created: from now on its own figures count. The three functions below do nothing if
- * the account is not open. */
-void sw_account_set_table(struct sw_account *account, const struct sw_table *table);
-/* Closes the account, before its table is destroyed. */
+/* The three functions below do nothing if the account is not open. */
+
+/* The table was created with `bytes`, perhaps more than were foreseen: from now on its own figure
+ * counts. Returns what refuses it; then the caller destroys it. */
+enum sw_ledger_refusal sw_account_set_table(struct sw_account *account, uint64_t bytes);
+/* Closes the account, after its table was destroyed. */
 void sw_account_close(struct sw_account *account);
-/* Changes the limits; `slots_max`: of growth, 0: no limit beside that of the table. Returns what
- * refuses them, because the table has more memory than `bytes_max`, or other tables leave less than
- * `bytes_min`; then nothing has changed. `may_pass`: the table may have more than `bytes_max`; and
- * while a directory is loaded, `bytes_min` is given in any case. */
+/* Changes the limits; `slots_max`: of growth, 0: no limit beside
+ * that of the table. Returns what refuses them, because the table has more memory than `bytes_max`,
+ * or other tables leave less than `bytes_min`; then nothing has changed. `may_pass`: the table may
+ * have more than `bytes_max`; and while a directory is loaded, `bytes_min` is given in any case. */
 enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes_min,
                                       uint64_t bytes_max, uint64_t slots_max, bool may_pass);
 /* Returns whether sw_account_set has lowered the limit of growth. */

@@ -33,7 +33,7 @@ static int table_open(const struct sw_table_config *config, void **out, char *re
     }
     table->slots = sw_cache_slots_of(config);
     table->key_bytes = config->slot_bits / 16;
-    table->owner = config->growth;
+    table->growth.owner = config->growth;
     table->growth.most = sw_cache_buckets_max(config);
     table->growth.two = table->slots.two != 0;
     table->memory = sw_cache_cpu_allocate(&table->slots, &table->bytes, NULL, reason, reason_size);
@@ -241,7 +241,7 @@ static int move_to(struct sw_cache_cpu_table *table, uint64_t buckets, struct sw
     struct sw_cache_slots to = table->slots;
     uint64_t bytes = 0;
     to.buckets = buckets;
-    void *memory = sw_cache_cpu_allocate(&to, &bytes, table->owner, NULL, 0);
+    void *memory = sw_cache_cpu_allocate(&to, &bytes, table->growth.owner, NULL, 0);
     if (memory == NULL) {
         return SW_E_NOMEM;
     }
@@ -253,7 +253,7 @@ static int move_to(struct sw_cache_cpu_table *table, uint64_t buckets, struct sw
     table->memory = memory;
     table->bytes = bytes;
     sw_cache_growth_moved(&table->growth, buckets, bytes);
-    sw_growth_settled(table->owner);
+    sw_growth_settled(table->growth.owner, bytes);
     return SW_OK;
 }
 
@@ -266,7 +266,7 @@ static uint64_t held(const struct sw_cache_cpu_table *table)
 /* Grows the cache if more than half of its slots may be occupied after the batch. */
 static void grow_for(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
-    uint64_t buckets = sw_cache_cpu_wanted(table, held(table) + batch->_upserts);
+    uint64_t buckets = sw_cache_growth_wanted(&table->growth, held(table) + batch->_upserts);
     if (buckets != table->slots.buckets) {
         sw_cache_growth_tried(&table->growth, move_to(table, buckets, batch) == SW_OK);
     }

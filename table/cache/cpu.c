@@ -38,7 +38,9 @@ void *sw_cache_cpu_allocate(struct sw_cache_slots *slots, uint64_t *bytes, struc
                      sw_growth_permits(owner, slots->buckets * SW_CACHE_BUCKET_SLOTS, *bytes);
     void *memory = may ? sw_memory_map(*bytes) : NULL;
     if (memory == NULL) {
-        sw_growth_settled(owner);
+        if (may) {
+            sw_growth_settled(owner, *bytes);
+        }
         snprintf(reason, reason_size,
                  "the cache needs %llu bytes of memory, more than is available: lower the capacity",
                  (unsigned long long)*bytes);
@@ -101,12 +103,4 @@ uint64_t sw_cache_cpu_move(const struct sw_cache_slots *from, const struct sw_ca
                 SW_CACHE_INSERTED;
     }
     return left;
-}
-
-uint64_t sw_cache_cpu_wanted(const struct sw_cache_cpu_table *table, uint64_t entries)
-{
-    const uint64_t present = table->growth.buckets * SW_CACHE_BUCKET_SLOTS;
-    const uint64_t wanted = sw_cache_growth_wanted(&table->growth, entries) * SW_CACHE_BUCKET_SLOTS;
-    return sw_growth_slots(table->owner, present, wanted, SW_CACHE_BUCKET_SLOTS) /
-           SW_CACHE_BUCKET_SLOTS;
 }

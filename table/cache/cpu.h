@@ -14,9 +14,8 @@
 
 /* Allocates the arrays of an empty cache with the sizes in `slots`; sets *bytes to their size.
  * Returns NULL, with an error text in `reason`, if memory is short. Free them with
- * sw_memory_unmap. `owner` decides
- * about the memory; NULL: nobody does. The caller calls sw_growth_settled when its old memory is
- * unmapped. */
+ * sw_memory_unmap. `owner` decides about the memory; NULL: nobody does. The caller calls
+ * sw_growth_settled with *bytes when its old memory is unmapped. */
 void *sw_cache_cpu_allocate(struct sw_cache_slots *slots, uint64_t *bytes, struct sw_growth *owner,
                             char *reason, size_t reason_size);
 /* Cuts the arrays out of memory of that size. */

@@ -20,10 +20,6 @@ struct sw_cache_cpu_table {
     uint32_t key_bytes;
     struct sw_cache_counters counters; /* of writes; under the lock */
     struct sw_cache_growth growth;
-    struct sw_growth *owner; /* decides about more memory; NULL: none */
 };
-
-/* Does what sw_cache_growth_wanted does, and stops at the slots that the owner permits. (cpu.c) */
-uint64_t sw_cache_cpu_wanted(const struct sw_cache_cpu_table *table, uint64_t entries);
 
 #endif

@@ -7,6 +7,8 @@
 #include <assert.h>
 #include <time.h>
 
+#include "table/growth.h"
+
 /* Pause after a growth that failed. */
 #define RETRY_NS 1000000000ULL
 
@@ -21,7 +23,10 @@ uint64_t sw_cache_growth_wanted(const struct sw_cache_growth *growth, uint64_t e
 {
     uint64_t buckets = sw_cache_buckets_grown(growth->buckets, growth->most, entries);
     bool waits = buckets != growth->buckets && growth->retry_ns != 0 && now_ns() < growth->retry_ns;
-    return waits ? growth->buckets : buckets;
+    return waits ? growth->buckets
+                 : sw_growth_slots(growth->owner, growth->buckets * SW_CACHE_BUCKET_SLOTS,
+                                   buckets * SW_CACHE_BUCKET_SLOTS, SW_CACHE_BUCKET_SLOTS) /
+                       SW_CACHE_BUCKET_SLOTS;
 }
 
 uint64_t sw_cache_growth_buckets(const struct sw_cache_growth *growth, uint64_t capacity)
@@ -37,6 +42,7 @@ void sw_cache_growth_moved(struct sw_cache_growth *growth, uint64_t buckets, uin
     __atomic_store_n(&growth->buckets, buckets, __ATOMIC_RELAXED);
     __atomic_store_n(&growth->bytes, bytes, __ATOMIC_RELAXED);
     growth->moves++;
+    sw_growth_has(growth->owner, bytes);
 }
 
 /* Low bits of a cursor, which hold a slot. The bits above hold the number of the layout, from 1

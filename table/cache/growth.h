@@ -24,15 +24,17 @@ struct sw_cache_growth {
     uint64_t most;     /* buckets */
     uint64_t retry_ns; /* monotonic time of the next attempt to grow; 0: growth has not failed */
     bool two;          /* the cache has at least two buckets */
+    struct sw_growth *owner; /* decides about more memory; borrowed; NULL: nobody does */
 };
 
 /* Returns the number of buckets that the cache should have for `entries` entries: the current
- * number or more. */
+ * number or more. Stops at the slots that the owner permits. */
 uint64_t sw_cache_growth_wanted(const struct sw_cache_growth *growth, uint64_t entries);
 /* Returns the number of buckets for a RESIZE to `capacity` slots. */
 uint64_t sw_cache_growth_buckets(const struct sw_cache_growth *growth, uint64_t capacity);
 
-/* Call these after all entries were moved, after an attempt to grow, and after a RESIZE. */
+/* Call these after all entries were moved (reports `bytes` to the owner), after an attempt to grow,
+ * and after a RESIZE. */
 void sw_cache_growth_moved(struct sw_cache_growth *growth, uint64_t buckets, uint64_t bytes);
 void sw_cache_growth_tried(struct sw_cache_growth *growth, bool done);
 void sw_cache_growth_resized(struct sw_cache_growth *growth, bool done);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "table/cuckoo/cuckoo_backend.h"
+#include "table/growth.h"
 #include "table/host/image.h"
 #include "table/host/memory.h"
 #include "table/host/parts.h"
@@ -26,6 +27,7 @@ struct cuckoo {
     struct sw_phase_lock lock;
     struct sw_device *device; /* the shared one, or `own_device` */
     struct sw_device *own_device;
+    struct sw_growth *owner;           /* of its memory; NULL: none */
     struct sw_pool *pool;              /* the device's */
     struct sw_scratch_area *last_undo; /* memory that the last batch borrowed for `undo_bytes` of
                                           undo records; NULL: none */
@@ -94,9 +96,17 @@ static bool is_released(const struct cuckoo *cuckoo)
     return __atomic_load_n(&cuckoo->is_released, __ATOMIC_RELAXED);
 }
 
+static uint64_t bytes_of(const struct cuckoo *cuckoo)
+{
+    const uint64_t own = cuckoo->own_device != NULL ? cuckoo->undo_bytes : 0;
+    const uint64_t cells = is_released(cuckoo) ? 0 : 2 * cuckoo->cells_bytes;
+    return cells + cuckoo->stash_bytes + own;
+}
+
 static void set_released(struct cuckoo *cuckoo, bool released)
 {
     __atomic_store_n(&cuckoo->is_released, released, __ATOMIC_RELAXED);
+    sw_growth_has(cuckoo->owner, bytes_of(cuckoo));
 }
 
 /* In a write phase. A table that is released has no entries. */
@@ -134,6 +144,7 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
         return SW_E_NOMEM;
     }
     sw_cuckoo_geometry_compute(config, &cuckoo->geometry);
+    cuckoo->owner = config->growth;
     cuckoo->slot_bits = config->slot_bits;
     cuckoo->seed = config->seed;
     cuckoo->shape = cuckoo->geometry.shape;
@@ -164,9 +175,7 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
 static void cpu_facts(void *table, struct sw_backend_facts *facts)
 {
     const struct cuckoo *cuckoo = table;
-    const uint64_t own = cuckoo->own_device != NULL ? cuckoo->undo_bytes : 0;
-    const uint64_t cells = is_released(cuckoo) ? 0 : 2 * cuckoo->cells_bytes;
-    sw_cuckoo_backend_facts(&cuckoo->geometry, cells + cuckoo->stash_bytes + own, facts);
+    sw_cuckoo_backend_facts(&cuckoo->geometry, bytes_of(cuckoo), facts);
     facts->image_bytes = cuckoo->cells_bytes + cuckoo->stash_bytes;
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""frame_tables - a server with several tables, and bulk frames that name a place."""
+"""frame_tables - a server with several tables, what it shows of them, and bulk frames that name a place."""
 
 import contextlib
 
@@ -36,3 +36,12 @@ def put(frames, table, keys, values, **named):
 def got(frames, table, keys, **named):
     reply = wire.call(frames, wire.GET, keys, table=table, want_values=True, **named)
     return reply.values() if reply.status == wire.OK else reply.status
+
+
+def pairs(reply):
+    return dict(zip(reply[::2], reply[1::2]))
+
+
+def table(replies, name):
+    return {key.decode(): value.decode() if isinstance(value, bytes) else value
+            for key, value in pairs(replies.ask("TABLE", "INFO", name)).items()}

@@ -5,6 +5,8 @@
 #include <criterion/criterion.h>
 #include <unistd.h>
 
+#include "table/device.h"
+#include "table/growth.h"
 #include "table/robin_hood/cpu/resize.h"
 #include "table/robin_hood/geometry.h"
 #include "tests/support/clock.h"
@@ -421,4 +423,75 @@ Test(growth, of_a_table_whose_ids_are_all_in_use)
     sw_queue_destroy(queue);
     io_free(&io);
     sw_table_destroy(table);
+}
+
+/* An owner that permits `most` bytes to a table. */
+struct owner {
+    struct sw_growth growth;
+    uint64_t most, growing;
+    uint32_t refused;
+};
+
+static bool permits(struct sw_growth *growth, uint64_t slots, uint64_t bytes)
+{
+    struct owner *owner = (struct owner *)growth;
+    const uint64_t now = __atomic_load_n(&growth->bytes, __ATOMIC_RELAXED) + owner->growing;
+    if (now + bytes > owner->most || (growth->slots_max != 0 && slots > growth->slots_max)) {
+        owner->refused += slots != 0;
+        return false;
+    }
+    owner->growing += bytes;
+    return true;
+}
+
+static void settled(struct sw_growth *growth, uint64_t bytes)
+{
+    ((struct owner *)growth)->growing -= bytes;
+}
+
+/* Inserts `count` keys by batches. The owner always knows the memory of the table. */
+static void insert_owned(struct fixture *fixture, struct owner *owner, uint64_t first,
+                         uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i += 200) {
+        fixture_insert_range(fixture, first + i, 200);
+        sw_table_info(fixture->table, &fixture->info);
+        cr_assert_eq(owner->growth.bytes, fixture->info.bytes_reserved);
+        cr_assert_eq(owner->growing, 0);
+        cr_assert_leq(owner->growth.bytes, owner->most);
+    }
+}
+
+/* A table takes no memory that its owner refuses, and fills the slots that it has. */
+Test(growth, asks_its_owner)
+{
+    struct sw_table_config config = growing(128, 256, 1 << 14);
+    struct owner owner = {.growth = {.permits = permits, .settled = settled}, .most = UINT64_MAX};
+    struct fixture fixture;
+    if (tested_backend() == SW_BACKEND_CUDA) {
+        cr_skip_test("a table in GPU memory does not ask");
+    }
+    cr_assert_eq(sw_device_create(1, &config.shared), SW_OK);
+    config.growth = &owner.growth;
+    config.batch_ops_max = 200;
+    fixture_open(&fixture, &config);
+    owner.growth.bytes = fixture.info.bytes_reserved;
+    insert_owned(&fixture, &owner, 0, 1000);
+    const uint64_t slots = fixture.info.capacity_slots;
+    owner.most = owner.growth.bytes;
+    oracle_limit(fixture.oracle, fixture.info.occupied_max);
+    insert_owned(&fixture, &owner, 1000, 4000);
+    cr_assert_gt(owner.refused, 0);
+    cr_assert_eq(fixture_resize(&fixture, 1 << 13), SW_E_NOMEM);
+    cr_assert_eq(fixture.info.capacity_slots, slots);
+    fixture_audit(&fixture);
+    owner.most = UINT64_MAX;
+    owner.growth.slots_max = 3000;
+    cr_assert_eq(fixture_resize(&fixture, 256), SW_OK); /* also ends the pause */
+    oracle_limit(fixture.oracle, (uint64_t)(3000 * config.max_load));
+    insert_owned(&fixture, &owner, 5000, 2000);
+    cr_assert_eq(fixture.info.capacity_slots, 3000);
+    fixture_audit(&fixture);
+    fixture_close(&fixture);
+    sw_device_destroy(config.shared);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/growth.h"
 #include "table/robin_hood/cpu/admit.h"
 #include "table/robin_hood/cpu/row_image.h"
 
@@ -234,6 +235,7 @@ static void publish(struct sw_cpu *cpu)
     cpu->facts.expires_next = cpu->facts.expires > 0 ? expiry->pass.next : 0;
     cpu->facts.expires_mean = cpu->facts.expires > 0 ? expiry->pass.mean_at : 0;
     cpu->facts.clock_steps = expiry->pass.clock_steps;
+    sw_growth_has(cpu->config.growth, cpu->facts.bytes_reserved);
     pthread_mutex_unlock(&cpu->facts_mutex);
 }
 

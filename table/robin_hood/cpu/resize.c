@@ -39,41 +39,52 @@ static uint64_t bytes_for(const struct sw_cpu *cpu, const struct sw_geometry *ge
                                         : 0);
 }
 
+/* Moves all entries to arrays of this geometry, which the owner has permitted. */
+static int move_to_arrays(struct sw_cpu *cpu, const struct sw_geometry *geometry,
+                          uint64_t stash_limit)
+{
+    struct sw_state state = {0};
+    void *slots = sw_cpu_arrays_map(geometry, cpu->geometry.bytes_total + cpu->scratch.bytes);
+    if (slots == NULL) {
+        return SW_E_NOMEM;
+    }
+    if (cpu->arena.rows != NULL && sw_arena_map(&cpu->arena, geometry->occupied_max) != SW_OK) {
+        sw_memory_unmap(slots, geometry->bytes_total);
+        return SW_E_NOMEM;
+    }
+    sw_cpu_arrays_empty(cpu, geometry, slots);
+    union sw_cpu_table to = sw_cpu_arrays_table(cpu, geometry, slots, &state);
+    stash_limit = smaller(stash_limit, geometry->stash_buckets * SW_BUCKET_SLOTS);
+    if (!sw_cpu_arrays_rebuild(cpu, &to, stash_limit)) {
+        sw_memory_unmap(slots, geometry->bytes_total);
+        return SW_E_FULL;
+    }
+    sw_cpu_release_arrays(cpu, cpu->slots, cpu->geometry.bytes_total);
+    cpu->slots = slots;
+    cpu->geometry = *geometry;
+    cpu->state = state;
+    cpu->table = sw_cpu_arrays_table(cpu, geometry, slots, &cpu->state);
+    return SW_OK;
+}
+
 /* Moves all entries to arrays of `capacity`. On SW_E_NOMEM nothing has changed. SW_E_FULL: more
  * than stash_limit entries would meet the cap there; nothing has changed. */
 static int move_to(struct sw_cpu *cpu, uint64_t capacity, uint64_t stash_limit)
 {
     struct sw_table_config config = cpu->config;
     struct sw_geometry geometry;
-    struct sw_state state = {0};
     config.capacity_slots = capacity;
     if (sw_geometry_compute(&config, &geometry, NULL, 0) != SW_OK) {
         return SW_E_NOMEM; /* no caller requests such a capacity */
     }
-    if (!sw_growth_permits(cpu->config.growth, capacity, bytes_for(cpu, &geometry))) {
+    const uint64_t bytes = bytes_for(cpu, &geometry);
+    if (!sw_growth_permits(cpu->config.growth, capacity, bytes)) {
         return SW_E_NOMEM;
     }
-    void *slots = sw_cpu_arrays_map(&geometry, cpu->geometry.bytes_total + cpu->scratch.bytes);
-    if (slots == NULL) {
-        return SW_E_NOMEM;
-    }
-    if (cpu->arena.rows != NULL && sw_arena_map(&cpu->arena, geometry.occupied_max) != SW_OK) {
-        sw_memory_unmap(slots, geometry.bytes_total);
-        return SW_E_NOMEM;
-    }
-    sw_cpu_arrays_empty(cpu, &geometry, slots);
-    union sw_cpu_table to = sw_cpu_arrays_table(cpu, &geometry, slots, &state);
-    stash_limit = smaller(stash_limit, geometry.stash_buckets * SW_BUCKET_SLOTS);
-    if (!sw_cpu_arrays_rebuild(cpu, &to, stash_limit)) {
-        sw_memory_unmap(slots, geometry.bytes_total);
-        return SW_E_FULL;
-    }
-    sw_cpu_release_arrays(cpu, cpu->slots, cpu->geometry.bytes_total);
-    cpu->slots = slots;
-    cpu->geometry = geometry;
-    cpu->state = state;
-    cpu->table = sw_cpu_arrays_table(cpu, &geometry, slots, &cpu->state);
-    return SW_OK;
+    const int status = move_to_arrays(cpu, &geometry, stash_limit);
+    sw_cpu_publish(cpu);
+    sw_growth_settled(cpu->config.growth, bytes);
+    return status;
 }
 
 /* Moves all entries to arrays of `capacity`. Doubles it until at most stash_limit entries meet the
@@ -108,6 +119,7 @@ static void describe(struct sw_cpu *cpu)
         cpu->facts.rows_max = cpu->arena.reserved;
         cpu->facts.row_bytes_host = cpu->arena.mapped * cpu->arena.stride;
     }
+    sw_growth_has(cpu->config.growth, cpu->facts.bytes_reserved);
 }
 
 /* Adds an attempt to `count`, or to the failed ones, and publishes the result. */
@@ -121,7 +133,6 @@ static void record(struct sw_cpu *cpu, int status, uint64_t *count)
     }
     describe(cpu);
     pthread_mutex_unlock(&cpu->facts_mutex);
-    sw_growth_settled(cpu->config.growth);
 }
 
 uint64_t sw_cpu_retry_pause_ns(uint64_t took_ns)
