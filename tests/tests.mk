@@ -74,8 +74,8 @@ $(call programs,cluster): $(call archives,support cluster proto)
 $(call programs,client): $(call archives,support cli client server table proto tls cluster)
 $(call programs,server): $(call archives,support client server table proto tls cluster)
 $(call programs,load): $(call archives,support load client server table proto tls cluster)
-# The timing study's host code; host_arrays.c replaces its device code.
-$(BUILD)/libtiminghost.a: $(call obj,$(filter-out %/main.c %/ceilings.c,$(wildcard bench/timing/*.c)) tests/bench/host_arrays.c)
+# The timing study's host code; host_arrays.c replaces its device code. Of memory_bandwidth the command line.
+$(BUILD)/libtiminghost.a: $(call obj,bench/memory_bandwidth/options.c $(filter-out %/main.c %/ceilings.c,$(wildcard bench/timing/*.c)) tests/bench/host_arrays.c)
 # The cuckoo study without its device.
 $(BUILD)/libcuckoobench.a: $(call obj,$(filter-out %/main.c,$(wildcard bench/cuckoo/*.c)))
 $(call programs,bench): $(call archives,support timinghost cuckoobench studyhost table)

@@ -10,12 +10,12 @@ what others took, too; a rate by the server's processor time does not. Prints a 
 name, value, unit.
 """
 
+import argparse
 import os
 import pathlib
 import re
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 
@@ -55,7 +55,9 @@ def tell(name, value, unit):
 
 
 def main():
-    seconds = int(sys.argv[1]) if len(sys.argv) > 1 else 4
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("seconds", type=int, nargs="?", default=4, help="of each load (4)")
+    seconds = parser.parse_args().seconds
     with tempfile.TemporaryDirectory(prefix="sherwood-tls-") as folder:
         cert, key = f"{folder}/cert.pem", f"{folder}/key.pem"
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",

@@ -94,6 +94,22 @@ def help_text():
 
 
 @case
+def command_lines():
+    """the Python programs of bench print their options for --help, and refuse an unknown one, which measures and writes nothing"""
+    # client/python/bench/device.py needs torch
+    programs = [path for folder in ("bench", "client/python/bench") for path in sorted((ROOT / folder).rglob("*"))
+                if path.name != "device.py" and path.is_file() and os.access(path, os.X_OK) and b"python3" in path.read_bytes().split(b"\n", 1)[0]]
+    check(len(programs) >= 11, programs)
+    with tempfile.TemporaryDirectory(prefix="sherwood-bench-") as folder:
+        for program in programs:
+            for word, rc, said in (("--help", 0, f"usage: {program.name} "), ("--no-such-option", 2, f"{program.name}: error: ")):
+                done = subprocess.run([program, word], cwd=folder, text=True, timeout=60, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+                equal(done.returncode, rc, f"{program} {word}: {done.stdout}")
+                check(said in done.stdout, f"{program} {word}: {done.stdout}")
+        equal(list(pathlib.Path(folder).iterdir()), [])
+
+
+@case
 def everything():
     """--all runs every study, with every library, each once"""
     libraries = f"{EVERYTHING},{CACHES},hkv,hkv_host,hkv_memory,hkv_memory_gpu".replace(",", " ")
