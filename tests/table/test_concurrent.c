@@ -397,7 +397,7 @@ static void submit_by_new_queues(struct submitter *me)
 
 Test(concurrent, statistics_have_the_batches_of_all_queues)
 {
-    const uint32_t batches = 100 * BATCHES;
+    const uint32_t batches = 10 * BATCHES;
     struct sw_table *table = create(128, 1, 1, 1024);
     struct submitter submitters[THREADS];
     run_threads(submitters, table, 1, batches, submit_by_new_queues);
