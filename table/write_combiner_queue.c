@@ -227,6 +227,13 @@ static void forget_other_eras(struct sw_combiner_queue *queue)
     }
 }
 
+/* Returns whether batches wait for a launch, or sweeps for their turn. */
+static bool some_wait(const struct sw_combiner *combiner)
+{
+    return __atomic_load_n(&combiner->gathered, __ATOMIC_ACQUIRE) > 0 ||
+           __atomic_load_n(&combiner->sweeping, __ATOMIC_ACQUIRE) > 0;
+}
+
 int sw_combiner_submit(struct sw_combiner_queue *queue, struct sw_batch *batch)
 {
     bool reads = sw_batch_is_read(batch);
@@ -243,7 +250,10 @@ int sw_combiner_submit(struct sw_combiner_queue *queue, struct sw_batch *batch)
     if (reads && status != SW_OK) {
         end_read(queue, batch);
     }
-    sw_combiner_lead(queue->combiner, batch);
+    /* Threads that only read would contend for the lead in vain. */
+    if (!reads || some_wait(queue->combiner)) {
+        sw_combiner_lead(queue->combiner, batch);
+    }
     return status;
 }
 

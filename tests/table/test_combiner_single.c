@@ -258,3 +258,49 @@ Test(combiner_single, an_idle_table_is_tidied_once)
     }
     sw_combiner_close(&combiner);
 }
+
+/* --- who leads -------------------------------------------------------------------------------- */
+
+static unsigned led; /* times that a leader looked for batches to launch */
+static bool is_full; /* no launch may begin */
+
+static bool counts_leads(const void *table, uint32_t flying)
+{
+    (void)table;
+    (void)flying;
+    led++;
+    return is_full;
+}
+
+Test(combiner_single, a_read_leads_only_if_a_batch_waits)
+{
+    struct counts counts = {0};
+    struct sw_backend counting = backend;
+    struct sw_combiner combiner;
+    struct sw_sequencer sequencer = {0};
+    struct sw_combiner_queue own;
+    uint64_t unused = 0;
+    struct sw_batch read = {.kind = SW_BATCH_OPERATIONS, .op = SW_GET, .count = 1, .keys = &unused};
+    struct sw_batch write = {.kind = SW_BATCH_OPERATIONS,
+                             .op = SW_SET,
+                             .count = 1,
+                             .keys = &unused,
+                             .values = &unused,
+                             .stream = 1};
+    counting.must_wait = counts_leads;
+    cr_assert_eq(sw_combiner_open(&combiner, &counting, &counts, &sequencer, 4, 8, false), SW_OK);
+    sw_combiner_queue_init(&own, &combiner, &counts);
+    cr_assert_eq(sw_combiner_submit(&own, &read), SW_OK);
+    cr_assert_eq(sw_combiner_poll(&own, &read), SW_OK);
+    cr_assert_eq(led, 0, "a read led, and no batch waited");
+    is_full = true;
+    cr_assert_eq(sw_combiner_submit(&own, &write), SW_OK);
+    cr_assert_eq(sw_combiner_launches(&combiner), 0);
+    is_full = false;
+    cr_assert_eq(sw_combiner_submit(&own, &read), SW_OK);
+    cr_assert_eq(sw_combiner_launches(&combiner), 1, "the read launched the write that waited");
+    cr_assert_eq(sw_combiner_poll(&own, &read), SW_OK);
+    while (sw_combiner_poll(&own, &write) == SW_PENDING) {
+    }
+    sw_combiner_close(&combiner);
+}
