@@ -2,7 +2,7 @@
  *
  * fill.c - fills a cache from load to load, with rising scores: the keys between two loads in one
  * call, then a look-up of all keys so far. Also finds the load at which the cache evicts its first
- * entry.
+ * entry. Then the same with LRU, whose rates show what scores of the caller cost.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 /* Two series for each load. */
 struct fill {
     struct sw_cachebench_table table;
+    bool is_lru;
     struct sw_cachebench_subject subject;
     struct sw_cachebench_series insert[SW_CACHEBENCH_LIST_MAX];
     struct sw_cachebench_series find[SW_CACHEBENCH_LIST_MAX];
@@ -26,7 +27,8 @@ static struct sw_cachebench_subject named(const struct fill *fill, const char *o
                                           double load, uint64_t batch)
 {
     struct sw_cachebench_subject subject = fill->subject;
-    snprintf(subject.operation, sizeof(subject.operation), "%s", operation);
+    snprintf(subject.operation, sizeof(subject.operation), "%s%s", operation,
+             fill->is_lru ? "_lru" : "");
     subject.load = load;
     subject.batch = batch;
     return subject;
@@ -134,34 +136,46 @@ static void measure(struct fill *fill)
 }
 
 static void measure_library(struct sw_cachebench_study *study,
-                            const struct sw_cachebench_library *library, struct fill *fill)
+                            const struct sw_cachebench_library *library, bool is_lru,
+                            struct fill *fill)
 {
     const struct sw_cachebench_options *options = study->options;
     memset(fill, 0, sizeof(*fill));
+    fill->is_lru = is_lru;
     fill->subject.experiment = "fill";
     fill->subject.library = library->name;
     fill->subject.dim = options->fill_dim;
     fill->subject.capacity = options->fill_capacity;
     struct sw_cachebench_subject opening = named(fill, "fill", 0, 0);
-    if (sw_cachebench_table_open(study, library, &opening, SW_CACHEBENCH_SCORES_RISING,
+    if (sw_cachebench_table_open(study, library, &opening,
+                                 is_lru ? SW_CACHEBENCH_SCORES_NONE : SW_CACHEBENCH_SCORES_RISING,
                                  3 * options->fill_capacity, &fill->table)) {
         measure(fill);
         sw_cachebench_table_close(&fill->table);
     }
 }
 
-void sw_cachebench_do_fill(struct sw_cachebench_study *study)
+/* Measures all libraries with scores of the caller, or with LRU. */
+static bool measure_libraries(struct sw_cachebench_study *study, bool is_lru, struct fill *fill)
 {
     const struct sw_cachebench_options *options = study->options;
-    struct fill *fill = malloc(sizeof(*fill));
     /* a library may round the capacity up to whole buckets */
-    if (fill != NULL &&
-        sw_cachebench_arrays_open(study, options->fill_capacity + 1024, options->fill_dim, true)) {
-        for (int l = 0; options->libraries[l] != NULL; l++) {
-            measure_library(study, options->libraries[l], fill);
-        }
-        sw_cachebench_arrays_close(study);
-    } else {
+    if (!sw_cachebench_arrays_open(study, options->fill_capacity + 1024, options->fill_dim,
+                                   !is_lru)) {
+        return false;
+    }
+    for (int l = 0; options->libraries[l] != NULL; l++) {
+        measure_library(study, options->libraries[l], is_lru, fill);
+    }
+    sw_cachebench_arrays_close(study);
+    return true;
+}
+
+void sw_cachebench_do_fill(struct sw_cachebench_study *study)
+{
+    struct fill *fill = malloc(sizeof(*fill));
+    if (fill == NULL || !measure_libraries(study, false, fill) ||
+        !measure_libraries(study, true, fill)) {
         study->is_complete = false;
     }
     free(fill);

@@ -128,14 +128,17 @@ Test(cache_study, a_small_run_is_complete_and_right)
     cr_expect(sw_cachebench_report_close(&run.report));
     cr_expect(run.study.is_correct);
     cr_expect(run.study.is_complete);
-    /* two modes: 8 operations at 3 loads and 2 dimensions; insert and find at 6 loads */
+    /* two modes: 8 operations at 3 loads and 2 dimensions; insert and find at 6 loads, with
+     * scores of the caller and with LRU */
     cr_expect_eq(study_lines(run.options.output, "raw.csv", ",0,0,0,\n"),
-                 2 * (8 * 3 * 2 + 2 * 6) * 2);
+                 2 * (8 * 3 * 2 + 2 * 2 * 6) * 2);
     /* and an audit at each, and two retentions */
     cr_expect_eq(study_lines(run.options.output, "summary.csv", ",missed,0,"),
-                 2 * (8 * 3 * 2 + 2 * 6 + 3 * 2 + 2));
+                 2 * (8 * 3 * 2 + 2 * 2 * 6 + 3 * 2 + 2));
+    cr_expect_eq(study_lines(run.options.output, "summary.csv", ",fill_insert_lru_dim4,"),
+                 study_lines(run.options.output, "summary.csv", ",fill_insert_dim4,"));
     cr_expect_eq(study_lines(run.options.output, "summary.csv", ",retention,"), 2 * 2);
-    cr_expect_eq(study_lines(run.options.output, "summary.csv", ",first_eviction_load,"), 2);
+    cr_expect_eq(study_lines(run.options.output, "summary.csv", ",first_eviction_load,"), 2 * 2);
     close_run(&run);
 }
 
