@@ -14,6 +14,7 @@ import itertools
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -140,15 +141,15 @@ def search(options):
                 results.keep(name, variant, state, found)
             print(f"{name}: {variant}: {state}{'' if state == 'good' else ': ' + found}", flush=True)
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
         told = ", ".join(f"{count} {state}" for state, count in counts.items())
         print(f"{sum(counts.values())} of {len(wanted)} variants: {told}", flush=True)
+        pool.shutdown(wait=True, cancel_futures=True)
     return 0 if counts["good"] or not wanted else 1
 
 
 def parsed():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], epilog="Arguments behind -- go to the study. Exit status: 0; 1 if "
-                                     "nothing was measured; 2 if the command line or a declaration is wrong; 130 after Ctrl-C.")
+                                     "nothing was measured; 2 if the command line or a declaration is wrong; 130 after Ctrl-C or SIGTERM.")
     parser.add_argument("--kernels", default="", metavar="RE", help="kernels whose name this expression finds (all)")
     parser.add_argument("--variants", default="", metavar="RE", help="base, and variants whose name this expression finds (all)")
     parser.add_argument("--again", action="store_true", help="measure again what is measured")
@@ -164,7 +165,12 @@ def parsed():
     return parser.parse_args()
 
 
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
 def main():
+    signal.signal(signal.SIGTERM, interrupt)
     try:
         return search(parsed())
     except Wrong as wrong:

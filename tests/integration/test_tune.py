@@ -189,18 +189,24 @@ def kernels_in_turns():
 
 @case
 def ended_early():
-    """--budget and Ctrl-C end a search without loss of measured variants"""
+    """--budget, Ctrl-C and SIGTERM end a search without loss of measured variants; it prints how many of them there are"""
     with Folder() as folder:
         text = folder.search(*PICK, "--budget", "0", rc=1)
         check("the budget is spent\n0 of 24 variants" in text, text)
+    for ends in (signal.SIGINT, signal.SIGTERM):
+        ended_by(ends)
+
+
+def ended_by(ends):
+    with Folder() as folder:
         command = [str(SEARCH), "--no-build", "--folder", str(folder.path), "--results", str(folder.results), *PICK]
         with subprocess.Popen(command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               env=dict(os.environ, SLOW="0.2")) as process:
             eventually(lambda: folder.results.is_file() and folder.results.read_text().count("\n") > 1, "a row")
-            process.send_signal(signal.SIGINT)
+            process.send_signal(ends)
             text = process.stdout.read()
         equal(process.returncode, 130, text)
-        check("interrupted: what was measured is kept" in text, text)
+        check("interrupted: what was measured is kept" in text and re.search(r"^\d+ of 24 variants: [1-9]\d* good", text, re.M), text)
         rest = re.search(r"^(\d+) of (\d+) variants", folder.search(*PICK), re.M)
         check(0 < int(rest.group(1)) == int(rest.group(2)) < 24, rest)
 
