@@ -39,7 +39,7 @@ THREAD_SRC := $(foreach n,concurrent changing rows cuckoo_concurrent cuckoo_engi
 # Tests that do much themselves, most of them in the inline functions of the table: they are optimised, and the other tests are not.
 SLOW_TESTS := $(patsubst %,tests/table/test_%.c,hints jump rebuild robin_hood cuckoo_concurrent) tests/server/test_ha_rules.c
 # Tests that replace functions of a library of ours, or of libc.
-REPLACING_TESTS := $(patsubst %,tests/%.c,table/test_dispatch proto/test_no_allocation server/test_flight server/test_ha_rules server/test_spare_fd)
+REPLACING_TESTS := $(patsubst %,tests/%.c,table/test_dispatch proto/test_no_allocation server/test_flight server/test_ha_rules server/test_spare_fd server/test_tables_power)
 # The tests of the stage are one program a folder (see below), with SAN or TESTS_BY_FOLDER=1. With SAN they are also joined before they
 # are compiled, except the slow ones.
 BY_FOLDER := $(if $(SHAPE),,$(SAN)$(TESTS_BY_FOLDER))
@@ -99,7 +99,7 @@ TEST_LIBS = $(SERVER_LIBS) $(CLIENT_LIBS) -lhiredis -ledit
 TEST_FOLDERS := $(sort $(patsubst tests/%/,%,$(dir $(FOLDER_TESTS))))
 TEST_PROGRAMS := $(OWN_PROGRAMS) $(TEST_FOLDERS:%=$(BUILD)/tests/%/all)
 $(OWN_PROGRAMS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o
-$(if $(SAN),$(REPLACING_TESTS:%.c=$(BUILD)/%)): TEST_LD += -Wl,-z,muldefs
+$(REPLACING_TESTS:%.c=$(BUILD)/%): TEST_LD += -Wl,-z,muldefs
 define TEST_FOLDER
 $(BUILD)/tests/$(1)/all: $(filter $(BUILD)/obj/gen/joined_tests/tests/$(1)/% $(call obj,$(filter tests/$(1)/%,$(FOLDER_TESTS))),$(TEST_OBJ))
 $(filter-out $(OWN_PROGRAMS),$(filter $(BUILD)/tests/$(1)/%,$(UNIT_TESTS))): $(BUILD)/tests/$(1)/all

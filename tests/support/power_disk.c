@@ -9,76 +9,35 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/support/power_directory.h"
 #include "tests/support/power_file.h"
 
-enum { FILES_MAX = 2048, NAMES_MAX = 64, PENDING_MAX = 512, NAME_BYTES = 32 };
-enum { FIRST_FD = 100000, DIRECTORY_FD = FIRST_FD - 1, BYTES_MAX = POWER_FILE_MAX, PAGE = 4096 };
-
-struct name {
-    char text[NAME_BYTES]; /* empty: none */
-    int file;
+enum {
+    FILES_MAX = 512,
+    FIRST_FD = 100000,
+    DIRECTORY_FD = FIRST_FD - 1,
+    BYTES_MAX = POWER_FILE_MAX,
+    PAGE = 4096
 };
 
-/* What happened to names since the directory was synced. */
-struct change {
-    enum { ADDED, REMOVED, RENAMED } what;
-    char text[NAME_BYTES], to[NAME_BYTES];
-    int file;
-};
-
+/* In memory that the processes of a test share. */
 static struct disk {
     pthread_mutex_t lock;
     struct power_file files[FILES_MAX];
-    int file_count;
-    struct name now[NAMES_MAX], safe[NAMES_MAX];
-    struct change pending[PENDING_MAX];
-    int pending_count;
+    uint8_t *memory; /* 2 * BYTES_MAX of each file */
+    struct power_directory directory;
     bool is_dead;
     bool lost_power;
     uint32_t calls_left; /* until the power goes; 0: it does not */
     struct random *crash_random;
     uint32_t fail_one_of;
     struct random *fail_random;
-} disk = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} * disk;
 
-/* --- names ------------------------------------------------------------------------------------ */
-
-static struct name *find(struct name *names, const char *text)
-{
-    for (int i = 0; i < NAMES_MAX; i++) {
-        if (strcmp(names[i].text, text) == 0) {
-            return &names[i];
-        }
-    }
-    return NULL;
-}
-
-static void set_name(struct name *names, const char *text, int file)
-{
-    struct name *name = find(names, text);
-    name = name != NULL ? name : find(names, ""); /* or the test keeps too many files */
-    strcpy(name->text, text);
-    name->file = file;
-}
-
-static void drop_name(struct name *names, const char *text)
-{
-    struct name *name = find(names, text);
-    if (name != NULL) {
-        name->text[0] = '\0';
-    }
-}
-
-static void note(int what, const char *text, const char *to, int file)
-{
-    struct change *change = &disk.pending[disk.pending_count++ % PENDING_MAX];
-    change->what = what;
-    change->file = file;
-    strcpy(change->text, text);
-    strcpy(change->to, to);
-}
+static bool ends_process; /* of the crash: power_disk_end_process */
 
 /* --- the calls -------------------------------------------------------------------------------- */
 
@@ -86,12 +45,15 @@ static void crash(struct random *random);
 
 static int begin_call(void)
 {
-    pthread_mutex_lock(&disk.lock);
-    if (disk.calls_left > 0 && --disk.calls_left == 0) {
-        crash(disk.crash_random);
+    pthread_mutex_lock(&disk->lock);
+    if (disk->calls_left > 0 && --disk->calls_left == 0) {
+        crash(disk->crash_random);
     }
-    if (disk.is_dead) {
-        pthread_mutex_unlock(&disk.lock);
+    if (disk->is_dead) {
+        pthread_mutex_unlock(&disk->lock);
+        if (ends_process) {
+            _exit(POWER_DISK_EXIT);
+        }
         errno = EIO;
         return -1;
     }
@@ -100,31 +62,44 @@ static int begin_call(void)
 
 static int done(int result, int error)
 {
-    pthread_mutex_unlock(&disk.lock);
+    pthread_mutex_unlock(&disk->lock);
     errno = error;
     return result;
 }
 
 static bool fails(void)
 {
-    return disk.fail_one_of > 0 && random_below(disk.fail_random, disk.fail_one_of) == 0;
+    return disk->fail_one_of > 0 && random_below(disk->fail_random, disk->fail_one_of) == 0;
 }
 
 static struct power_file *file_of(int fd)
 {
-    return &disk.files[fd - FIRST_FD];
+    return &disk->files[fd - FIRST_FD];
 }
 
 static int new_file(const char *name)
 {
-    struct power_file *file = &disk.files[disk.file_count];
-    *file = (struct power_file){.now = calloc(1, BYTES_MAX), .safe = calloc(1, BYTES_MAX)};
-    if (file->now == NULL || file->safe == NULL || disk.file_count + 1 == FILES_MAX) {
-        abort();
+    int at = 0;
+    while (disk->files[at].now != NULL) {
+        if (++at == FILES_MAX) {
+            abort(); /* the test keeps too many files */
+        }
     }
-    set_name(disk.now, name, disk.file_count);
-    note(ADDED, name, "", disk.file_count);
-    return disk.file_count++;
+    uint8_t *memory = disk->memory + (size_t)at * 2 * BYTES_MAX;
+    disk->files[at] = (struct power_file){.now = memory, .safe = memory + BYTES_MAX};
+    memset(memory, 0, (size_t)2 * BYTES_MAX);
+    power_directory_add(&disk->directory, name, at);
+    return at;
+}
+
+/* Frees the files without a name, which no process has open. */
+static void free_files(void)
+{
+    for (int i = 0; i < FILES_MAX; i++) {
+        if (!power_directory_names(&disk->directory, i)) {
+            disk->files[i].now = NULL;
+        }
+    }
 }
 
 static int disk_open(int dir, const char *name, int flags, mode_t mode)
@@ -137,14 +112,14 @@ static int disk_open(int dir, const char *name, int flags, mode_t mode)
     if (flags & O_DIRECTORY) {
         return done(DIRECTORY_FD, 0);
     }
-    const struct name *found = find(disk.now, name);
-    if (found == NULL && !(flags & O_CREAT)) {
+    int file = power_directory_find(&disk->directory, name);
+    if (file < 0 && !(flags & O_CREAT)) {
         return done(-1, ENOENT);
     }
-    int file = found != NULL ? found->file : new_file(name);
+    file = file >= 0 ? file : new_file(name);
     if (flags & O_TRUNC) {
-        memset(disk.files[file].now, 0, BYTES_MAX);
-        disk.files[file].now_bytes = 0;
+        memset(disk->files[file].now, 0, BYTES_MAX);
+        disk->files[file].now_bytes = 0;
     }
     return done(FIRST_FD + file, 0);
 }
@@ -208,7 +183,7 @@ static ssize_t disk_pwritev(int fd, const struct iovec *pieces, int count, off_t
         if (power_file_refuses(file, fd, &pieces[i], at)) {
             return done(-1, EINVAL);
         }
-        if (breaks && random_below(disk.fail_random, 2) == 0) {
+        if (breaks && random_below(disk->fail_random, 2) == 0) {
             return done(-1, EIO);
         }
         for (size_t page = (size_t)at / PAGE;
@@ -240,7 +215,7 @@ static int disk_fdatasync(int fd)
     struct power_file *file = file_of(fd);
     uint64_t bytes = file->now_bytes;
     memcpy(copy, file->now, BYTES_MAX);
-    pthread_mutex_unlock(&disk.lock);
+    pthread_mutex_unlock(&disk->lock);
     usleep(100);
     if (begin_call() != 0) {
         free(copy);
@@ -249,7 +224,7 @@ static int disk_fdatasync(int fd)
     bool failed = fails();
     for (size_t page = 0; page < BYTES_MAX / PAGE; page++) {
         bool differs = memcmp(file->safe + page * PAGE, copy + page * PAGE, PAGE) != 0;
-        bool is_lost = file->is_lost[page] || (failed && random_below(disk.fail_random, 2) == 0);
+        bool is_lost = file->is_lost[page] || (failed && random_below(disk->fail_random, 2) == 0);
         if (differs && !is_lost) {
             memcpy(file->safe + page * PAGE, copy + page * PAGE, PAGE);
         }
@@ -268,8 +243,7 @@ static int disk_fsync(int fd)
     }
     bool failed = fails();
     if (!failed) {
-        memcpy(disk.safe, disk.now, sizeof(disk.safe));
-        disk.pending_count = 0;
+        power_directory_sync(&disk->directory);
     }
     return failed ? done(-1, EIO) : done(0, 0);
 }
@@ -310,14 +284,24 @@ static int disk_rename(int dir, const char *from, const char *to)
     if (begin_call() != 0) {
         return -1;
     }
-    const struct name *name = find(disk.now, from);
-    if (name == NULL) {
+    if (power_directory_find(&disk->directory, from) < 0) {
         return done(-1, ENOENT);
     }
-    int file = name->file;
-    drop_name(disk.now, from);
-    set_name(disk.now, to, file);
-    note(RENAMED, from, to, file);
+    power_directory_rename(&disk->directory, from, to);
+    return done(0, 0);
+}
+
+static int disk_link(int dir, const char *from, const char *to)
+{
+    (void)dir;
+    if (begin_call() != 0) {
+        return -1;
+    }
+    const int file = power_directory_find(&disk->directory, from);
+    if (file < 0 || power_directory_find(&disk->directory, to) >= 0) {
+        return done(-1, file < 0 ? ENOENT : EEXIST);
+    }
+    power_directory_add(&disk->directory, to, file);
     return done(0, 0);
 }
 
@@ -327,24 +311,23 @@ static int disk_unlink(int dir, const char *name)
     if (begin_call() != 0) {
         return -1;
     }
-    if (find(disk.now, name) == NULL) {
+    if (power_directory_find(&disk->directory, name) < 0) {
         return done(-1, ENOENT);
     }
-    drop_name(disk.now, name);
-    note(REMOVED, name, "", -1);
+    power_directory_remove(&disk->directory, name);
     return done(0, 0);
 }
 
 static int disk_list(int dir, bool (*each)(void *context, const char *name), void *context)
 {
-    struct name names[NAMES_MAX];
+    struct power_name names[POWER_NAMES_MAX];
     (void)dir;
     if (begin_call() != 0) {
         return -1;
     }
-    memcpy(names, disk.now, sizeof(names));
+    memcpy(names, disk->directory.now, sizeof(names));
     done(0, 0);
-    for (int i = 0; i < NAMES_MAX; i++) {
+    for (int i = 0; i < POWER_NAMES_MAX; i++) {
         if (names[i].text[0] != '\0' && !each(context, names[i].text)) {
             break;
         }
@@ -372,6 +355,7 @@ const struct sw_io *power_disk_io(void)
         .is_at = power_file_is_at,
         .rename = disk_rename,
         .unlink = disk_unlink,
+        .link = disk_link,
         .boot_id = disk_boot_id,
         .lock_directory = disk_close,
         .lock = disk_close,
@@ -382,118 +366,115 @@ const struct sw_io *power_disk_io(void)
 
 /* --- the end of the power --------------------------------------------------------------------- */
 
-static void lose_names(struct random *random)
-{
-    for (int i = 0; i < disk.pending_count; i++) {
-        const struct change *change = &disk.pending[i];
-        uint64_t how = random_below(random, change->what == RENAMED ? 3 : 2);
-        if (how == 0) {
-            continue;
-        }
-        if (change->what == ADDED) {
-            set_name(disk.safe, change->text, change->file);
-        } else if (change->what == REMOVED) {
-            drop_name(disk.safe, change->text);
-        } else {
-            set_name(disk.safe, change->to, change->file);
-            if (how == 2) {
-                drop_name(disk.safe, change->text);
-            }
-        }
-    }
-}
-
 /* `lock` is held. */
 static void crash(struct random *random)
 {
-    disk.is_dead = true;
-    disk.lost_power = random != NULL;
-    disk.calls_left = 0;
+    disk->is_dead = true;
+    disk->lost_power = random != NULL;
+    disk->calls_left = 0;
     if (random != NULL) {
-        for (int i = 0; i < disk.file_count; i++) {
-            power_file_lose(random, &disk.files[i]);
+        for (int i = 0; i < FILES_MAX; i++) {
+            if (disk->files[i].now != NULL) {
+                power_file_lose(random, &disk->files[i]);
+            }
         }
-        lose_names(random);
+        power_directory_lose(&disk->directory, random);
     }
 }
 
 void power_disk_crash(struct random *random)
 {
-    pthread_mutex_lock(&disk.lock);
-    if (!disk.is_dead) {
+    pthread_mutex_lock(&disk->lock);
+    if (!disk->is_dead) {
         crash(random);
     }
-    pthread_mutex_unlock(&disk.lock);
+    pthread_mutex_unlock(&disk->lock);
 }
 
 void power_disk_crash_before(uint32_t calls, struct random *random)
 {
-    pthread_mutex_lock(&disk.lock);
-    disk.calls_left = calls;
-    disk.crash_random = random;
-    pthread_mutex_unlock(&disk.lock);
+    pthread_mutex_lock(&disk->lock);
+    disk->calls_left = calls;
+    disk->crash_random = random;
+    pthread_mutex_unlock(&disk->lock);
 }
 
-static bool ask(const bool *what)
+void power_disk_end_process(void)
 {
-    pthread_mutex_lock(&disk.lock);
-    bool answer = *what;
-    pthread_mutex_unlock(&disk.lock);
-    return answer;
+    ends_process = true;
 }
 
 bool power_disk_is_dead(void)
 {
-    return ask(&disk.is_dead);
+    return __atomic_load_n(&disk->is_dead, __ATOMIC_ACQUIRE);
 }
 
 bool power_disk_lost_power(void)
 {
-    return ask(&disk.lost_power);
+    return __atomic_load_n(&disk->lost_power, __ATOMIC_ACQUIRE);
 }
 
 void power_disk_fail(uint32_t one_of, struct random *random)
 {
-    pthread_mutex_lock(&disk.lock);
-    disk.fail_one_of = one_of;
-    disk.fail_random = random;
-    pthread_mutex_unlock(&disk.lock);
+    pthread_mutex_lock(&disk->lock);
+    disk->fail_one_of = one_of;
+    disk->fail_random = random;
+    pthread_mutex_unlock(&disk->lock);
+}
+
+static void init_lock(void)
+{
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutex_init(&disk->lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
 }
 
 void power_disk_reboot(void)
 {
-    pthread_mutex_lock(&disk.lock);
-    if (disk.lost_power) {
-        for (int i = 0; i < disk.file_count; i++) {
-            struct power_file *file = &disk.files[i];
-            memcpy(file->now, file->safe, BYTES_MAX);
-            memset(file->is_lost, 0, sizeof(file->is_lost));
-            file->now_bytes = file->safe_bytes;
+    init_lock(); /* the process that had it may have been killed */
+    pthread_mutex_lock(&disk->lock);
+    if (disk->lost_power) {
+        for (int i = 0; i < FILES_MAX; i++) {
+            struct power_file *file = &disk->files[i];
+            if (file->now != NULL) {
+                memcpy(file->now, file->safe, BYTES_MAX);
+                memset(file->is_lost, 0, sizeof(file->is_lost));
+                file->now_bytes = file->safe_bytes;
+            }
         }
-        memcpy(disk.now, disk.safe, sizeof(disk.now));
-        disk.pending_count = 0;
+        power_directory_reboot(&disk->directory);
     }
-    disk.is_dead = false;
-    disk.lost_power = false;
-    pthread_mutex_unlock(&disk.lock);
+    free_files();
+    disk->is_dead = false;
+    disk->lost_power = false;
+    pthread_mutex_unlock(&disk->lock);
+}
+
+static void *shared(size_t bytes)
+{
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        abort();
+    }
+    return memory;
 }
 
 void power_disk_init(void)
 {
     power_disk_free();
+    disk = shared(sizeof(*disk));
+    disk->memory = shared((size_t)FILES_MAX * 2 * BYTES_MAX);
+    init_lock();
 }
 
 void power_disk_free(void)
 {
-    for (int i = 0; i < disk.file_count; i++) {
-        free(disk.files[i].now);
-        free(disk.files[i].safe);
+    if (disk != NULL) {
+        munmap(disk->memory, (size_t)FILES_MAX * 2 * BYTES_MAX);
+        munmap(disk, sizeof(*disk));
+        disk = NULL;
     }
-    disk.file_count = 0;
-    disk.pending_count = 0;
-    disk.is_dead = false;
-    disk.calls_left = 0;
-    disk.fail_one_of = 0;
-    memset(disk.now, 0, sizeof(disk.now));
-    memset(disk.safe, 0, sizeof(disk.safe));
 }

@@ -4,7 +4,7 @@
  *
  * A power loss keeps or loses unsynced data in pieces. Each sector of 512 bytes is old or new, a
  * page that was being rewritten may be garbage, names and renames survive separately, and a rename
- * may survive by half. A process has one disk.
+ * may survive by half. A process has one disk, and shares it with the processes that it forks.
  *
  * Threads: the calls may come from any; the functions below belong to the test's.
  */
@@ -24,6 +24,10 @@ const struct sw_io *power_disk_io(void);
 void power_disk_crash(struct random *random);
 /* The same after `calls` more calls, before the next one. */
 void power_disk_crash_before(uint32_t calls, struct random *random);
+/* Lets the crash end this process, a child of the test's: at once, with this status. */
+#define POWER_DISK_EXIT 77
+void power_disk_end_process(void);
+/* No process uses the disk any more. */
 void power_disk_reboot(void);
 bool power_disk_is_dead(void);
 /* Whether the power was lost, and not only the process. */
