@@ -9,6 +9,7 @@ import threading
 import ring
 import wire
 from frame_tables import FIRST, create, got, hello, put, serving
+from handles import E_TABLE, LIBRARY, OK
 from harness import case, check, drawn_seed, equal, eventually, main
 
 SEED = drawn_seed()
@@ -351,14 +352,55 @@ class Halves:
             data.update(self.pairs)
 
 
+class Handles:
+    """Handles of libsherwood for the places: by the socket, and by a ring. A place's handle is opened once."""
+
+    def __init__(self, server, stack):
+        self.clients = [stack.enter_context(LIBRARY.connect(server)) for _ in range(2)]
+        self.clients[1].shared(b"")
+        self.tables = [{0: client} for client in self.clients]
+
+    def run(self, which, number, keys, values, data):
+        """Reads the keys, then sets them; checks what the handle returns."""
+        if number not in self.tables[which] and data is not None:
+            self.tables[which][number] = self.clients[which].open(f"t{number}")
+            self.tables[which][number].region = self.clients[which].region
+        table = self.tables[which].get(number)
+        if table is not None:
+            wanted = E_TABLE if data is None else [data.get(key, 0) for key in keys]
+            equal(table.get(keys), wanted, f"GET by handle {which}: {table.error()}")
+            equal(table.set(dict(zip(keys, values))), OK if data is not None else E_TABLE, f"SET by handle {which}: {table.error()}")
+            (data if data is not None else {}).update(zip(keys, values))
+
+
+def by_the_ring(own, replies, number, keys, values, oracle):
+    """The same by records of a ring. A place that has got another table by CREATE needs the table's id."""
+    data, table_id = oracle.places.get(number), 0
+    status = wire.OK if data is not None else wire.NO_TABLE
+    if data is not None and oracle.drops[number] > 0:
+        facts = replies.ask("TABLE", "INFO", number)
+        table_id = facts[facts.index(b"id") + 1]
+    own.put(0, ring.numbers(keys, 8) + ring.numbers(values, 8))
+    done = own.run(wire.GET, len(keys), {ring.KEYS: ring.place(0, 0), ring.VALUES: ring.place(0, 512)}, table=number, table_id=table_id)
+    equal(done.status, status, done.message)
+    if data is not None:
+        equal(own.get(512, 8 * len(keys)), ring.numbers([data.get(key, 0) for key in keys], 8), "values by the ring")
+    places = {ring.KEYS: ring.place(0, 0), ring.OPERANDS: ring.place(0, 8 * len(keys))}
+    done = own.run(wire.SET, len(keys), places, table=number, table_id=table_id)
+    equal(done.status, status, done.message)
+    (data if data is not None else {}).update(zip(keys, values))
+
+
 @case
 def beside_an_oracle():
-    """random requests by frames, parts of frames and RESP agree with a dictionary for each place"""
+    """random requests by frames, parts of frames, rings, libsherwood and RESP agree with a dictionary for each place"""
     draw, oracle = random.Random(SEED), Oracle()
-    with serving(loops=3) as (server, replies, _), contextlib.ExitStack() as stack:
+    with ring.serving("--capacity", "4K", "--loops", "3") as server, server.replies() as replies, ring.Ring(server) as own, \
+            contextlib.ExitStack() as stack:
         several = [Halves(stack.enter_context(server.connect()), oracle) for _ in range(4)]
+        handles = Handles(server, stack)
         for _ in range(2000):
-            one, number, kind = draw.choice(several), draw.randrange(5), draw.randrange(10)
+            one, number, kind = draw.choice(several), draw.randrange(5), draw.randrange(13)
             data = oracle.places.get(number)
             keys = [draw.randrange(32) for _ in range(draw.randrange(1, 5))]
             values = [draw.randrange(1000) for _ in keys]
@@ -372,6 +414,10 @@ def beside_an_oracle():
             elif kind == 3 and data is not None:
                 equal([replies.ask("SELECT", number), replies.ask("SET", keys[0], values[0])], ["OK", "OK"], "RESP")
                 data[keys[0]] = values[0]
+            elif kind > 10:
+                handles.run(kind - 11, number, keys, values, data)
+            elif kind == 10:
+                by_the_ring(own, replies, number, keys, values, oracle)
             elif kind < 7:
                 equal(put(one.frames, number, keys, values), wire.NO_TABLE if data is None else wire.OK, "SET")
                 oracle.places.get(number, {}).update(zip(keys, values))
