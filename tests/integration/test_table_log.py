@@ -33,42 +33,61 @@ def create(replies, *names):
 
 
 class Writer(threading.Thread):
-    """Writes 1, 2, 3, .. to the tables in turns, from a connection of its own. `acked`: the last number that was answered."""
+    """Writes 1, 2, 3, .. to the tables in turns, from a connection of its own: each to all of KEYS keys, by MSET and EXEC, or by
+    frames. `acked`: the last number that was answered."""
 
-    def __init__(self, server, key):
+    KEYS = 5
+
+    def __init__(self, server, first, by_frames):
         super().__init__(daemon=True)
-        self.server, self.key, self.acked, self.error = server, key, 0, None
+        self.server, self.by_frames, self.acked, self.error = server, by_frames, 0, None
+        self.keys = range(first, first + self.KEYS)
+
+    def write(self, at):
+        """Returns the bytes of a write, and its replies by RESP."""
+        if self.by_frames:
+            return wire.frame(wire.SET, list(self.keys), [at] * self.KEYS, table=1 + at % 4), []
+        select, pairs = wire.command("SELECT", TABLES[at % 4]), [word for key in self.keys for word in (key, at)]
+        if at % 3:
+            return select + wire.command("MSET", *pairs), ["OK", "OK"]
+        commands = [("MULTI",), ("SET", *pairs[:2]), ("MSET", *pairs[2:]), ("EXEC",)]
+        return select + b"".join(wire.command(*words) for words in commands), ["OK", "OK", "QUEUED", "QUEUED", ["OK", "OK"]]
 
     def run(self):
         try:
             with self.server.connect() as socket:
-                replies, at = wire.Replies(socket), 0
+                replies = wire.Replies(socket)
                 while True:
-                    for i in range(20):
-                        at += 1
-                        socket.sendall(wire.command("SELECT", TABLES[at % 4]) + wire.command("SET", self.key, at))
-                    for i in range(20):
-                        said = [replies.read(), replies.read()]
-                        check(said == ["OK", "OK"], f"{said!r}")
-                        self.acked += 1
+                    writes = [self.write(at) for at in range(self.acked + 1, self.acked + 21)]
+                    socket.sendall(b"".join(data for data, _ in writes))
+                    for _, wanted in writes:
+                        said = [wire.read_frame(socket).status] if self.by_frames else [replies.read() for _ in wanted]
+                        check(said == wanted or (self.by_frames and said == [wire.OK]), f"{said!r}")
+                        self.acked += not self.by_frames
+                    self.acked += 20 * self.by_frames  # their replies are in no order
         except (OSError, wire.Closed):
             pass  # the server was killed
         except Exception as why:  # pylint: disable=broad-except
             self.error = why
 
 
-def check_prefix(replies, key, acked):
-    """The tables have the writes up to some number that is not below `acked`, each its own."""
-    found = [number(replies, name, key) for name in TABLES]
+def check_prefix(replies, keys, acked):
+    """The tables have the writes up to some number that is not below `acked`, each its own, and each write as a whole."""
+    found = []
+    for name in TABLES:
+        select(replies, name)
+        values = {int(value or 0) for value in replies.ask("MGET", *keys)}
+        equal(len(values), 1, f"{keys} of {name} have the values {values}")
+        found.append(values.pop())
     last = max(found)
-    check(last >= acked, f"key {key}: write {acked} was answered, and the last one is {last}")
+    check(last >= acked, f"{keys}: write {acked} was answered, and the last one is {last}")
     equal(found, [max([n for n in range(max(last - 3, 0), last + 1) if n % 4 == i], default=0) for i in range(4)],
-          f"key {key}: a prefix of the writes up to {last}")
+          f"{keys}: a prefix of the writes up to {last}")
 
 
 @case
 def kills_beside_pipelines():
-    """after kill -9 four tables have a prefix of each connection's writes over all of them, and every answered change"""
+    """after kill -9 four tables have a prefix of each connection's writes over all of them, each whole, and every answered change"""
     draw = random.Random(SEED)
     with Directory() as folder:
         swaps = 0
@@ -76,11 +95,13 @@ def kills_beside_pipelines():
             level = draw.choice(("always", "everysec", "no"))
             with durable(folder, level, "--loops", "3") as server, server.replies() as replies:
                 if round_ == 0:
-                    create(replies, *TABLES, "e", "f")
+                    for place, name in enumerate(TABLES, 1):
+                        equal(replies.ask("TABLE", "CREATE", name, "NUMBER", place, "LIKE", "default"), "OK", name)
+                    create(replies, "e", "f")
                     for name, value in (("e", 1), ("f", 2)):
                         select(replies, name)
                         equal(replies.ask("SET", 0, value), "OK", name)
-                writers = [Writer(server, 100 * round_ + key) for key in range(3)]
+                writers = [Writer(server, 100 * round_ + 10 * at, at % 2) for at in range(4)]
                 for writer in writers:
                     writer.start()
                 eventually(lambda: all(writer.acked > 40 for writer in writers), "writes")
@@ -99,7 +120,7 @@ def kills_beside_pipelines():
                 kept = i
             with durable(folder, level) as server, server.replies() as replies:
                 for writer in writers:
-                    check_prefix(replies, writer.key, writer.acked)
+                    check_prefix(replies, writer.keys, writer.acked)
                 equal([number(replies, "e", 0), number(replies, "f", 0)], [1, 2] if swaps % 2 == 0 else [2, 1], "the swaps")
                 for i in range(kept + 1):
                     said = replies.ask("SELECT", f"g{round_}-{i}")
