@@ -6,6 +6,7 @@ import concurrent.futures
 import contextlib
 import ctypes
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import warnings
 
 import fake_torch
 from attached import CAS, DRIVER, E_INVALID, EMULATED, GET, LIBRARY, SET, SMALL, STAGE, Attached, Memory, call_of, capture, gpus, loaded
-from harness import BUILD, ROOT, Skip, case, check, equal, eventually, main, run
+from harness import BUILD, ROOT, Skip, case, check, drawn_seed, equal, eventually, main, run
 from package import LIB, daemon, np, raises, sherwood
 
 
@@ -253,6 +254,46 @@ def dropped_tables():
         for name in ("again", "more", "full"):
             change("CREATE", name)
         equal([opened(name) for name in (b"again", b"more", b"full", b"t0")], [6 + 64, 64 + 64 * 5, -10, 1], library.sherwood_cuda_error())
+        own.close()
+
+
+@case
+def tables_beside_an_oracle():
+    """random calls on several tables, waiting and in order, among CREATE, DROP, SWAP and TRUNCATE, agree with a dictionary for each place"""
+    library, driver, draw = loaded(), ctypes.CDLL(str(DRIVER)), random.Random(drawn_seed())
+    with daemon(*SMALL, "--key-bits", "64", program=EMULATED) as server:
+        own, number, opened, places = Attached(library, driver, server, -1), ctypes.c_uint32(), {0: 0}, {0: {}}
+        keys, values, previous, found = arrays = [Memory(driver, "shared") for _ in range(4)]
+        for _ in range(120):
+            place, other, kind = draw.randrange(4), draw.choice(sorted(places)), draw.randrange(12)
+            if place not in places:
+                equal(server.ask("TABLE", "CREATE", f"t{place}", "NUMBER", place, "LIKE", "default"), "OK")
+                places[place] = {}
+                if place not in opened:
+                    equal(library.sherwood_cuda_table(own.pointer, b"t%d" % place, ctypes.byref(number), None), 0, library.sherwood_cuda_error())
+                    opened[place] = number.value
+            elif kind == 0 and place:
+                equal(server.ask("TABLE", "DROP", place), "OK")
+                del places[place]
+            elif kind == 1:
+                equal(server.ask("TABLE", "SWAP", place, other), "OK")
+                places[place], places[other] = places[other], places[place]
+            elif kind == 2:
+                equal(server.ask("TABLE", "TRUNCATE", place), "OK")
+                places[place].clear()
+            if place in opened:
+                count, when = draw.randrange(1, 30), draw.choice((0, 2))
+                keys.words[:count] = draw.sample(range(60), count)
+                values.words[:count] = [draw.randrange(1000) for _ in range(count)]
+                pairs = list(zip(keys.words[:count].tolist(), values.words[:count].tolist()))
+                call = call_of(draw.choice((SET, SET, GET)), arrays, count, when=when)
+                call.table = opened[place]
+                status = library.sherwood_cuda_call(own.pointer, ctypes.byref(call)) or library.sherwood_cuda_check(own.pointer, True)
+                equal(status, 0 if place in places else -17, library.sherwood_cuda_error())
+                if status == 0:
+                    equal([[value, bit] for value, bit in zip(previous.words[:count].tolist(), np.unpackbits(found.bytes[:8], bitorder="little").tolist())],
+                          [[places[place].get(key, 0), int(key in places[place])] for key, _ in pairs], f"place {place}, when {when}")
+                    places[place].update(pairs if call.operation == SET else ())
         own.close()
 
 
