@@ -57,14 +57,14 @@ class Tables:
     def __init__(self, draw):
         self.draw, self.number = draw, 0
         # after each step: the tables by their names, with "ttl" of an altered one. The first table is not altered: it has the options
-        # of the command line when a member starts with it in place 0.
+        # of the command line when a member starts with it in place 0. The value of a key that expires is negative.
         self.states = [{"default": {"first": 1}}]
         self.safe = 0  # steps that WAIT has counted
 
     def step(self):
         """Returns the commands of the next step, and notes what the tables have after it."""
         draw, tables = self.draw, {name: dict(rows) for name, rows in self.states[-1].items()}
-        names, kind = sorted(tables), draw.randrange(9)
+        names, kind = sorted(tables), draw.randrange(11)
         self.number += 1
         if kind == 0 and len(tables) < 6:
             words = [("TABLE", "CREATE", f"t{self.number}", "LIKE", "default")]
@@ -81,10 +81,23 @@ class Tables:
             name = draw.choice([name for name in names if "first" not in tables[name]])
             words = [("TABLE", "ALTER", name, "default-ttl", 100000 + self.number)]
             tables[name]["ttl"] = 100000 + self.number
+        elif kind == 5 and len(tables) > 1:
+            name = draw.choice([name for name in names if name != "default"])
+            words = [("TABLE", "RENAME", name, f"t{self.number}")]
+            tables[f"t{self.number}"] = tables.pop(name)
+        elif kind == 6:
+            name = draw.choice(names)
+            words = [("TABLE", "TRUNCATE", name)]
+            tables[name] = {key: value for key, value in tables[name].items() if isinstance(key, str)}
         else:
-            name, key = draw.choice(names), draw.randrange(2, 22)
-            words = [("SELECT", name), ("SET", key, self.number)]
-            tables[name][key] = self.number
+            name, (key, *others), how = draw.choice(names), draw.sample(range(2, 22), 3), draw.randrange(3)
+            one, more = ("SET", key, self.number, "EX", 100000), ("MSET", *(word for other in others for word in (other, self.number)))
+            words = [("SELECT", name), *((one,), (more,), (("MULTI",), one, more, ("EXEC",)))[how]]
+            expires = "ttl" in tables[name]
+            if how != 1:
+                tables[name][key] = -self.number
+            if how != 0:
+                tables[name].update({other: -self.number if expires else self.number for other in others})
         self.states.append(tables)
         return words
 
@@ -93,8 +106,8 @@ class Tables:
         for _ in range(steps):
             for words in self.step():
                 said = replies.ask(*words)
-                if said != "OK":
-                    check(said.startswith(("CLUSTERDOWN", "READONLY", "ERR the change may be lost")), (words, said))
+                if said not in ("OK", "QUEUED", ["OK", "OK"]):
+                    check(str(said).startswith(("CLUSTERDOWN", "READONLY", "EXECABORT", "ERR the change may be lost")), (words, said))
                     return
             if replies.ask("WAIT", 1, 5000) >= 1:
                 self.safe = len(self.states) - 1
@@ -109,7 +122,8 @@ class Tables:
                 got = replies.ask("SELECT", name) == "OK" and replies.ask("MGET", *range(2, 22))
                 if not isinstance(got, list):
                     return None
-                found[name] = {key: int(value) for key, value in enumerate(got, 2) if value is not None}
+                found[name] = {key: -int(value) if replies.ask("EXPIRETIME", key) != -1 else int(value)
+                               for key, value in enumerate(got, 2) if value is not None}
                 facts = replies.ask("TABLE", "INFO", name)
                 if not isinstance(facts, list):
                     return None
@@ -128,7 +142,7 @@ class Tables:
 @case
 @needs_etcd
 def several_tables():
-    """a primary that is killed beside writes to several tables and changes of them loses none that WAIT has counted"""
+    """a primary that is killed, or hands over, beside writes to several tables and changes of them loses none that WAIT has counted"""
     draw = random.Random(drawn_seed() + 3)
     with Etcd(1) as etcd, Shard(etcd, "tables", 3, draw.choice((Kept, Member))) as shard:
         tables = Tables(draw)
@@ -146,7 +160,14 @@ def several_tables():
             if turn == 1:
                 primary = shard.whole()
                 term = primary.term()
-                eventually(lambda p=primary: p.ask("HA", "SWITCH") == "OK" or p.status().get("ha_role") != "primary", "SWITCH")
+                def switch(old=primary):
+                    eventually(lambda: old.ask("HA", "SWITCH") == "OK" or old.status().get("ha_role") != "primary", "SWITCH")
+                switcher = threading.Timer(draw.random() * 0.05, switch)
+                with primary.server.replies() as replies:
+                    switcher.start()
+                    with contextlib.suppress(OSError, wire.Closed):
+                        tables.run(replies, 10000)
+                    switcher.join()
                 tables.check(shard.primary(after=term))
         whole = shard.whole()
         for member in shard.others(whole):
