@@ -96,6 +96,9 @@
  * epoll again: a few microseconds without a system call. */
 #define SW_POLLS_PER_ITERATION 64
 
+/* A loop whose batches wait only for long work on tables in host memory polls them this often. */
+#define SW_HELD_POLL_MS 1
+
 /* Bytes that a slot of the cache engine takes beside its value: key, score, digest and mark. */
 #define SW_CACHE_SLOT_BYTES 18
 
@@ -160,8 +163,8 @@
  * the log. */
 #define SW_MOVE_STEP_MS 3000
 
-/* A table in host memory grows inside the submit of a batch, on one thread. Other loops wait for it
- * in their submits. Up to this time the watchdog counts a submit as progress. The time of a growth
+/* A table in host memory grows inside the submit of a batch if it is small, or if the system starts
+ * no thread for it. Up to this time the watchdog counts a submit as progress. The time of a growth
  * depends on the slots of the old and the new table together, not on the keys. At a load of 0.84 a
  * core of a virtual machine moves 60 million 128-bit slots or over 100 million 64-bit slots a
  * second. At a small load it moves several times that number. TimeoutStopSec of the service unit is

@@ -257,16 +257,27 @@ static void close_handles(struct sw_loop *loop)
     uv_mutex_unlock(&loop->wake_lock);
     uv_close((uv_handle_t *)&loop->wake, NULL);
     uv_close((uv_handle_t *)&loop->sweep, NULL);
+    uv_close((uv_handle_t *)&loop->held, NULL);
     uv_run(&loop->uv, UV_RUN_DEFAULT);
+}
+
+static void on_held(uv_timer_t *timer)
+{
+    (void)timer;
 }
 
 static void run_loop(void *argument)
 {
     struct sw_loop *loop = argument;
-    bool moved = false, polls = false;
+    bool moved = false;
+    enum sw_polling polls = SW_POLLS_NOT;
     while (!is_finished(loop)) {
-        bool busy = moved || polls || !sw_list_is_empty(&loop->bulk.copying) || is_awake(loop);
+        bool busy = moved || polls == SW_POLLS_NOW || !sw_list_is_empty(&loop->bulk.copying) ||
+                    is_awake(loop);
         bool sleeps = !busy && sw_bulk_rings_may_sleep(&loop->bulk);
+        if (sleeps && polls == SW_POLLS_SOON) {
+            uv_timer_start(&loop->held, on_held, SW_HELD_POLL_MS, 0);
+        }
         sw_iteration_begin_phase(&loop->net.iteration);
         uv_run(&loop->uv, sleeps ? UV_RUN_ONCE : UV_RUN_NOWAIT);
         if (!busy) {
@@ -323,6 +334,7 @@ static int init_uv(struct sw_loop *loop)
     loop->has_lock = true;
     loop->initialised = true;
     uv_timer_init(&loop->uv, &loop->sweep);
+    uv_timer_init(&loop->uv, &loop->held);
     loop->wake.data = loop;
     loop->sweep.data = loop;
     loop->swept_at_ms = now_ms(loop);

@@ -72,6 +72,7 @@ struct sw_loop {
     uv_loop_t uv;
     uv_async_t wake;
     uv_timer_t sweep;
+    uv_timer_t held; /* wakes the loop, whose iteration then polls batches of held tables */
     uv_thread_t thread;
     struct sw_loop_owner owner;
     const struct sw_config *config;

@@ -182,13 +182,17 @@ bool sw_seats_lost_device(struct sw_list *active)
     return lost;
 }
 
-bool sw_seats_settle(struct sw_list *active)
+enum sw_polling sw_seats_settle(struct sw_list *active)
 {
-    bool polls = false;
+    enum sw_polling polls = SW_POLLS_NOT;
     SW_LIST_EACH(active, link)
     {
         const struct sw_seat *seat = ACTIVE(link);
-        polls |= sw_batches_in_flight(&seat->batches) || sw_rmw_is_busy(&seat->resp);
+        if (sw_batches_in_flight(&seat->batches) || sw_rmw_is_busy(&seat->resp)) {
+            const enum sw_polling own =
+                sw_table_is_held(seat->batches.table) ? SW_POLLS_SOON : SW_POLLS_NOW;
+            polls = own > polls ? own : polls;
+        }
         if (!has_work(seat)) {
             sw_list_remove(link);
         }

@@ -89,10 +89,14 @@ bool sw_seats_poll_commands(struct sw_list *active);
 bool sw_seats_follow_log(struct sw_list *active, bool leaves);
 /* Has a batch failed because the device failed? Returns true only once. */
 bool sw_seats_lost_device(struct sw_list *active);
-/* Removes the seats without work from the list. Call it at the end of an iteration. Returns true if
- * a seat has batches to poll, or a command that waits for a gate or holds one: then the loop must
- * not sleep. */
-bool sw_seats_settle(struct sw_list *active);
+/* When must the loop poll the batches of its seats? */
+enum sw_polling {
+    SW_POLLS_NOT,  /* there are none */
+    SW_POLLS_SOON, /* in SW_HELD_POLL_MS: their tables are held (table/batch.h:sw_table_is_held) */
+    SW_POLLS_NOW   /* a seat has batches to poll, or a command that waits for a gate or holds one */
+};
+/* Removes the seats without work from the list. Call it at the end of an iteration. */
+enum sw_polling sw_seats_settle(struct sw_list *active);
 /* Is the loop inside a submit to this table, which may take long? Threads: any. */
 bool sw_seat_is_submitting(const struct sw_seat *seat);
 /* Searches for expired keys, and tidies idle tables (table/idle.h). `view_number`: of the tables

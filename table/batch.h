@@ -111,11 +111,15 @@ struct sw_batch {
     uint64_t expired; /* out: entries removed first, and expired entries removed by operations */
     bool wants_expired_keys; /* writes, SWEEP: the caller wants `expired_keys` */
     bool some_expire;        /* out, writes: some entry had a time before or after the batch */
+    /* The thread must not wait long: the time of growth, a RESIZE or a CLEAR of a large table in
+     * host memory. Then a thread of its own carries out such a batch, and the batch is pending.
+     * Until it is done, submits of batches with no_wait return SW_E_BUSY. */
+    bool no_wait;
     bool releases; /* CLEAR: the cuckoo engine in host memory gives its memory back until the next
                       batch. Other engines have RESIZE for that. */
 
     /* Used by the backend from submit to completion. */
-    int _stage; /* atomic: write_combiner.c */
+    int _stage; /* atomic: write_combiner.c; host/long_phase.c */
     struct sw_batch *_next;
     uint64_t _ticket;
     int64_t _stash_change; /* entries of the stash after the batch, minus before it */
@@ -274,13 +278,14 @@ struct sw_batch {
  * above), SW_E_UNSUPPORTED (nothing happened; sw_table_info does not list the kind or an
  * operation), SW_E_BUSY (nothing happened; poll, then submit again) or SW_E_DEVICE.
  *
- * On the CPU backend the work is done before the function returns. On CUDA the function does not
+ * On the CPU backend the work is done before the function returns, except that of some batches with
+ * no_wait. On CUDA the function does not
  * wait for the device, with three exceptions: it launches a RESIZE of any queue, it launches a
  * batch that concerns times, or the table grows, which allocates memory. The same holds for
  * sw_batch_poll. On CUDA batches wait without limit: writes until others are done, reads until the
- * writes of their stream are launched. Only reads return SW_E_BUSY: if the queue has 64 of them
- * already, or for a second scan. The table may hold back small batches of reads, to launch several
- * as one, until one is polled. */
+ * writes of their stream are launched. There only reads return SW_E_BUSY: if the queue has 64 of
+ * them already, or for a second scan. The table may hold back small batches of reads, to launch
+ * several as one, until one is polled. */
 SW_MUST_CHECK int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch);
 
 /* Returns SW_PENDING while the batch runs, then batch->status. After that the batch belongs to the
@@ -288,6 +293,10 @@ SW_MUST_CHECK int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch
  * for a scan that must read again. Never blocks. While the batch is pending, a poll reads one word
  * of host memory. It calls the driver only every 65536th time, or if the table is lost. */
 SW_MUST_CHECK int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch);
+
+/* Returns whether a batch for which others with no_wait do not wait is being carried out: polls and
+ * submits of the next millisecond are likely in vain. Threads: any. */
+bool sw_table_is_held(const struct sw_table *table);
 
 /* Sets the number of the last write: the next write gets the number after it. No write may be in
  * flight. If the number decreases, no read may be in flight either. */

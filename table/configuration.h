@@ -68,6 +68,9 @@ struct sw_table_tuning {
     /* CUDA: threads per block of the kernels that look up keys: a power of two from 64 to 1024; 0:
      * the default of each kernel */
     uint32_t block_size;
+    /* CPU backend: least bytes of arrays for which a pass over them is long (host/long_phase.h); 0:
+     * SW_LONG_BYTES */
+    uint64_t long_bytes;
     bool without_probe_counts; /* CUDA: counters.probes and hits of large batches of GET stay 0 */
     enum sw_cache_writing cache_writing; /* CUDA */
 };

@@ -343,6 +343,7 @@ static void clear_answers(struct sw_batch *batch)
     batch->expired_keys_count = 0;
     batch->expired = 0;
     batch->_stash_change = 0;
+    batch->_stage = 0;
     memset(&batch->counters, 0, sizeof(batch->counters));
     switch (batch->kind) {
     case SW_BATCH_OPERATIONS:
@@ -419,6 +420,11 @@ int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch)
         sw_queue_account(queue, batch);
     }
     return status;
+}
+
+bool sw_table_is_held(const struct sw_table *table)
+{
+    return table->backend->is_held != NULL && table->backend->is_held(table->memory);
 }
 
 int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch)

@@ -60,8 +60,9 @@ static uint64_t growths(const struct sw_submitter *submitter)
     return stats.grown;
 }
 
-/* Returns from how many milliseconds on a submit of the batch is an event of LATENCY if the table
- * grows in it; 0: never. A table in host memory grows inside a submit of a write. */
+/* Returns from how many milliseconds on a write is an event of LATENCY if the table grows in it; 0:
+ * never. A small table in host memory grows inside the submit. A large one is held until it has
+ * grown. */
 static uint64_t threshold_ms(const struct sw_submitter *submitter, const struct sw_batch *batch)
 {
     const struct sw_timings *timings = submitter->timings;
@@ -112,15 +113,29 @@ static void leave_gate(struct sw_submitter *submitter, struct sw_flight *flight)
     }
 }
 
-static int submit(struct sw_submitter *submitter, struct sw_batch *batch)
+/* Notes the event of a write that began at `since_us` and is done. */
+static void note_growth(const struct sw_submitter *submitter, const struct sw_batch *batch,
+                        uint64_t since_us, uint64_t grown)
 {
     const uint64_t limit_ms = threshold_ms(submitter, batch);
-    const uint64_t grown = limit_ms == 0 ? 0 : growths(submitter);
-    int status = submitter->queue != NULL ? SW_OK : sw_submitter_open(submitter);
-    status = status != SW_OK ? status : sw_batch_submit(submitter->queue, batch);
-    const uint64_t us = limit_ms == 0 ? 0 : now_us() - submitter->submitting_since_us;
+    const uint64_t us = now_us() - since_us;
     if (limit_ms != 0 && us / 1000 >= limit_ms && growths(submitter) > grown) {
         sw_timings_event(submitter->timings, SW_LATENCY_GROWTH, us);
+    }
+}
+
+static int submit(struct sw_submitter *submitter, struct sw_flight *flight)
+{
+    struct sw_batch *batch = &flight->batch;
+    const bool is_timed = threshold_ms(submitter, batch) != 0;
+    flight->grown = is_timed ? growths(submitter) : 0;
+    flight->held_since_us = 0;
+    int status = submitter->queue != NULL ? SW_OK : sw_submitter_open(submitter);
+    status = status != SW_OK ? status : sw_batch_submit(submitter->queue, batch);
+    if (is_timed && status == SW_OK && sw_table_is_held(submitter->table)) {
+        flight->held_since_us = submitter->submitting_since_us;
+    } else if (is_timed && status == SW_OK) {
+        note_growth(submitter, batch, submitter->submitting_since_us, flight->grown);
     }
     return status;
 }
@@ -136,7 +151,8 @@ static void submit_waiting(struct sw_submitter *submitter)
         __atomic_store_n(&submitter->submitting_since_us, now_us(), __ATOMIC_RELAXED);
         flight->batch.clock_ms = sw_flight_wall_ms();
         flight->batch.wants_expired_keys = true;
-        int status = submit(submitter, &flight->batch);
+        flight->batch.no_wait = true;
+        int status = submit(submitter, flight);
         __atomic_store_n(&submitter->submitting_since_us, 0, __ATOMIC_RELAXED);
         if (status == SW_E_BUSY) {
             leave_gate(submitter, flight);
@@ -191,6 +207,10 @@ static bool is_done(struct sw_flights *flights, struct sw_flight *flight)
 {
     flight->is_done = flight->is_done || !flight->submitted ||
                       sw_batch_poll(flights->submitter->queue, &flight->batch) != SW_PENDING;
+    if (flight->is_done && flight->submitted && flight->held_since_us != 0) {
+        note_growth(flights->submitter, &flight->batch, flight->held_since_us, flight->grown);
+        flight->held_since_us = 0;
+    }
     return flight->is_done;
 }
 

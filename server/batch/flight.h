@@ -36,6 +36,9 @@ struct sw_flight {
     struct sw_flights *flights; /* the list that it was started in */
     struct sw_list link;        /* link in that list, or in the submitter's `waiting` */
     uint64_t started_us;        /* when sw_flight_start was called */
+    uint64_t held_since_us;     /* when it was submitted, if the table is held since then, and its
+                                   growth may be an event of LATENCY; 0: none */
+    uint64_t grown;             /* held_since_us: growths of the table before */
     uint64_t waits_for;         /* held flights: the write that must be answerable first */
     uint8_t generation;         /* that of the list when it was started */
     bool submitted;             /* the queue has accepted the batch */
@@ -120,7 +123,7 @@ unsigned sw_flights_release(struct sw_flights *flights, bool leaves);
  * out of the list. Never blocks. */
 unsigned sw_flights_poll(struct sw_flights *flights);
 
-/* Is the loop inside a submit, for at most SW_SUBMIT_MS_MAX so far? A table in host memory grows
+/* Is the loop inside a submit, for at most SW_SUBMIT_MS_MAX so far? A table in host memory may grow
  * there. May be called from any thread. */
 bool sw_submitter_is_submitting(const struct sw_submitter *submitter);
 

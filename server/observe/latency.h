@@ -28,7 +28,7 @@
     X(FSYNC, "aof-fsync", "a sync of the log: the storage is slow, or shared; see appendfsync")    \
     X(SNAPSHOT, "snapshot", "writes waited for the image of a snapshot: save less often")          \
     X(GROWTH, "table-growth",                                                                      \
-      "a submit in which the table grew: a larger capacity from the start avoids it")
+      "a write in which the table grew: a larger capacity from the start avoids it")
 
 enum sw_latency_event {
 #define SW_LATENCY_ENUM(id, name, advice) SW_LATENCY_##id,

@@ -34,6 +34,7 @@ static int table_open(const struct sw_table_config *config, void **out, char *re
     table->slots = sw_cache_slots_of(config);
     table->key_bytes = config->slot_bits / 16;
     table->growth.owner = config->growth;
+    table->tuning = config->tuning;
     table->growth.most = sw_cache_buckets_max(config);
     table->growth.two = table->slots.two != 0;
     table->memory = sw_cache_cpu_allocate(&table->slots, &table->bytes, NULL, reason, reason_size);
@@ -235,60 +236,13 @@ static void list_left(const struct sw_cache_cpu_table *table, struct sw_batch *b
     batch->leftover_count++;
 }
 
-/* Moves all entries to new arrays; evicts those that do not fit. SW_E_NOMEM: memory is short. */
-static int move_to(struct sw_cache_cpu_table *table, uint64_t buckets, struct sw_batch *batch)
-{
-    struct sw_cache_slots to = table->slots;
-    uint64_t bytes = 0;
-    to.buckets = buckets;
-    void *memory = sw_cache_cpu_allocate(&to, &bytes, table->growth.owner, NULL, 0);
-    if (memory == NULL) {
-        return SW_E_NOMEM;
-    }
-    uint64_t left = sw_cache_cpu_move(&table->slots, &to);
-    batch->counters.evicted += left;
-    table->counters.evicted += left;
-    sw_memory_unmap(table->memory, table->bytes);
-    table->slots = to;
-    table->memory = memory;
-    table->bytes = bytes;
-    sw_cache_growth_moved(&table->growth, buckets, bytes);
-    sw_growth_settled(table->growth.owner, bytes);
-    return SW_OK;
-}
-
-static uint64_t held(const struct sw_cache_cpu_table *table)
-{
-    const struct sw_cache_counters *counters = &table->counters;
-    return counters->inserted - counters->erased - counters->evicted;
-}
-
-/* Grows the cache if more than half of its slots may be occupied after the batch. */
-static void grow_for(struct sw_cache_cpu_table *table, struct sw_batch *batch)
-{
-    uint64_t buckets = sw_cache_growth_wanted(&table->growth, held(table) + batch->_upserts);
-    if (buckets != table->slots.buckets) {
-        sw_cache_growth_tried(&table->growth, move_to(table, buckets, batch) == SW_OK);
-    }
-}
-
-static void resize_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch)
-{
-    uint64_t buckets = sw_cache_growth_buckets(&table->growth, batch->capacity);
-    if (buckets != table->slots.buckets) {
-        batch->status = move_to(table, buckets, batch);
-    }
-    sw_cache_growth_resized(&table->growth, batch->status == SW_OK);
-    batch->capacity = table->slots.buckets * SW_CACHE_BUCKET_SLOTS;
-}
-
 /* Carries out a batch that writes; stores restored scores unchanged, as under CUSTOM. */
 static void write_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
     const uint32_t policy = table->slots.policy;
     table->slots.policy = batch->restores ? SW_CACHE_CUSTOM : policy;
     sw_cache_count_upserts(batch);
-    grow_for(table, batch);
+    sw_cache_cpu_grow_for(table, batch);
     uint64_t moved_out = batch->counters.evicted;
     struct sw_cache_time time = advance_time(table, batch->count);
     uint32_t bytes = table->slots.value_bytes;
@@ -326,7 +280,7 @@ static void write_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch
 
 static void clear_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
-    batch->counters.deleted = held(table);
+    batch->counters.deleted = sw_cache_cpu_held(table);
     table->counters.erased += batch->counters.deleted;
     sw_cache_cpu_empty(&table->slots);
 }
@@ -426,8 +380,10 @@ static void read_phase(struct sw_cache_cpu_table *table, struct sw_batch *batch)
     }
 }
 
-static void write_phase(struct sw_cache_cpu_table *table, struct sw_batch *batch)
+/* `context` is a struct sw_cache_cpu_table. */
+static void write_phase(void *context, struct sw_batch *batch)
 {
+    struct sw_cache_cpu_table *table = context;
     switch (batch->kind) {
     case SW_BATCH_OPERATIONS:
         write_batch(table, batch);
@@ -436,7 +392,7 @@ static void write_phase(struct sw_cache_cpu_table *table, struct sw_batch *batch
         erase_scores(table, batch);
         break;
     case SW_BATCH_RESIZE:
-        resize_batch(table, batch);
+        sw_cache_cpu_resize(table, batch);
         break;
     case SW_BATCH_EPOCH:
         set_epoch(table, batch);
@@ -445,6 +401,15 @@ static void write_phase(struct sw_cache_cpu_table *table, struct sw_batch *batch
         clear_batch(table, batch);
         break;
     }
+}
+
+/* Does the batch visit all slots of a large cache? In a write phase. */
+static bool is_long(const struct sw_cache_cpu_table *table, struct sw_batch *batch)
+{
+    if (batch->kind == SW_BATCH_EPOCH || !sw_pass_is_long(table->bytes, &table->tuning)) {
+        return batch->kind == SW_BATCH_RESIZE;
+    }
+    return batch->kind != SW_BATCH_OPERATIONS || sw_cache_cpu_grows_for(table, batch);
 }
 
 static int submit(void *context, struct sw_batch *batch)
@@ -457,16 +422,27 @@ static int submit(void *context, struct sw_batch *batch)
         sw_cache_cpu_take_image(table, batch);
         return SW_OK;
     }
-    if (sw_batch_is_read(batch)) {
-        sw_phase_lock_enter_read(&table->phases);
+    const bool reads = sw_batch_is_read(batch);
+    const int status = reads ? sw_batch_enter_read(&table->phases, batch)
+                             : sw_batch_enter_write(&table->phases, batch);
+    if (status != SW_OK) {
+        return status;
+    }
+    if (reads) {
         read_phase(table, batch);
         sw_phase_lock_leave_read(&table->phases);
-        return SW_OK;
+    } else if (is_long(table, batch)) {
+        sw_long_phase_run(&table->long_phase, &table->phases, write_phase, table, batch);
+    } else {
+        write_phase(table, batch);
+        sw_batch_leave_write(&table->phases, batch);
     }
-    batch->write_sequence = sw_phase_lock_enter_write(&table->phases);
-    write_phase(table, batch);
-    sw_phase_lock_leave_write(&table->phases);
     return SW_OK;
+}
+
+static bool is_held(const void *context)
+{
+    return sw_phase_lock_is_long(&((const struct sw_cache_cpu_table *)context)->phases);
 }
 
 static void set_sequence(void *context, uint64_t sequence)
@@ -497,4 +473,5 @@ const struct sw_backend sw_cache_backend_cpu = {
     .image_drop = sw_cache_cpu_image_drop,
     .set_sequence = set_sequence,
     .last_sequence = last_sequence,
+    .is_held = is_held,
 };

@@ -104,3 +104,57 @@ uint64_t sw_cache_cpu_move(const struct sw_cache_slots *from, const struct sw_ca
     }
     return left;
 }
+
+/* Moves all entries to new arrays; evicts those that do not fit. SW_E_NOMEM: memory is short. */
+static int move_to(struct sw_cache_cpu_table *table, uint64_t buckets, struct sw_batch *batch)
+{
+    struct sw_cache_slots to = table->slots;
+    uint64_t bytes = 0;
+    to.buckets = buckets;
+    void *memory = sw_cache_cpu_allocate(&to, &bytes, table->growth.owner, NULL, 0);
+    if (memory == NULL) {
+        return SW_E_NOMEM;
+    }
+    uint64_t left = sw_cache_cpu_move(&table->slots, &to);
+    batch->counters.evicted += left;
+    table->counters.evicted += left;
+    sw_memory_unmap(table->memory, table->bytes);
+    table->slots = to;
+    table->memory = memory;
+    table->bytes = bytes;
+    sw_cache_growth_moved(&table->growth, buckets, bytes);
+    sw_growth_settled(table->growth.owner, bytes);
+    return SW_OK;
+}
+
+uint64_t sw_cache_cpu_held(const struct sw_cache_cpu_table *table)
+{
+    const struct sw_cache_counters *counters = &table->counters;
+    return counters->inserted - counters->erased - counters->evicted;
+}
+
+bool sw_cache_cpu_grows_for(const struct sw_cache_cpu_table *table, struct sw_batch *batch)
+{
+    sw_cache_count_upserts(batch);
+    return sw_cache_growth_wanted(&table->growth, sw_cache_cpu_held(table) + batch->_upserts) !=
+           table->slots.buckets;
+}
+
+void sw_cache_cpu_grow_for(struct sw_cache_cpu_table *table, struct sw_batch *batch)
+{
+    uint64_t buckets =
+        sw_cache_growth_wanted(&table->growth, sw_cache_cpu_held(table) + batch->_upserts);
+    if (buckets != table->slots.buckets) {
+        sw_cache_growth_tried(&table->growth, move_to(table, buckets, batch) == SW_OK);
+    }
+}
+
+void sw_cache_cpu_resize(struct sw_cache_cpu_table *table, struct sw_batch *batch)
+{
+    uint64_t buckets = sw_cache_growth_buckets(&table->growth, batch->capacity);
+    if (buckets != table->slots.buckets) {
+        batch->status = move_to(table, buckets, batch);
+    }
+    sw_cache_growth_resized(&table->growth, batch->status == SW_OK);
+    batch->capacity = table->slots.buckets * SW_CACHE_BUCKET_SLOTS;
+}

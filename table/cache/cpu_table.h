@@ -7,7 +7,7 @@
 
 #include "table/cache/growth.h"
 #include "table/cache/slots.h"
-#include "table/host/phase_lock.h"
+#include "table/host/long_phase.h"
 
 struct sw_cache_cpu_table {
     struct sw_cache_slots slots;
@@ -20,6 +20,20 @@ struct sw_cache_cpu_table {
     uint32_t key_bytes;
     struct sw_cache_counters counters; /* of writes; under the lock */
     struct sw_cache_growth growth;
+    struct sw_table_tuning tuning;
+    struct sw_long_phase long_phase;
 };
+
+/* The functions below are in cpu.c, and are called in a write phase. */
+
+/* Returns the number of entries. */
+uint64_t sw_cache_cpu_held(const struct sw_cache_cpu_table *table);
+/* Returns whether the cache grows for a batch of operations. Sets batch->_upserts. */
+bool sw_cache_cpu_grows_for(const struct sw_cache_cpu_table *table, struct sw_batch *batch);
+/* Grows the cache if more than half of its slots may be occupied after the batch, which has its
+ * `_upserts`. */
+void sw_cache_cpu_grow_for(struct sw_cache_cpu_table *table, struct sw_batch *batch);
+/* Carries out SW_BATCH_RESIZE. */
+void sw_cache_cpu_resize(struct sw_cache_cpu_table *table, struct sw_batch *batch);
 
 #endif

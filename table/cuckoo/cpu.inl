@@ -85,11 +85,13 @@ static void CK(run_writes)(struct cuckoo *cuckoo, struct sw_batch *batch, void *
 {
     struct CK(table) table = CK(table_of)(cuckoo);
     struct CK(work) work = CK(work_of)(batch);
-    uint64_t stashed = cuckoo->state.stash_occupied;
     work.undo = undo;
     if (!CK(execute_in_order)(&table, &work, &batch->counters)) {
         batch->status = SW_E_FULL;
     }
+}
+
+static void CK(rehash)(struct cuckoo *cuckoo)
+{
     rehash(cuckoo, CK(move));
-    batch->_stash_change = (int64_t)(cuckoo->state.stash_occupied - stashed);
 }

@@ -11,9 +11,9 @@
 #include "table/cuckoo/cuckoo_backend.h"
 #include "table/growth.h"
 #include "table/host/image.h"
+#include "table/host/long_phase.h"
 #include "table/host/memory.h"
 #include "table/host/parts.h"
-#include "table/host/phase_lock.h"
 #include "table/host/resources.h"
 
 /* Most threads that share a batch of reads. */
@@ -43,24 +43,29 @@ struct cuckoo {
     uint64_t stash_bytes;
     uint64_t undo_bytes;
     struct sw_state state;
+    uint64_t stashed; /* entries of the stash before the current batch of writes */
+    struct sw_table_tuning tuning;
+    struct sw_long_phase long_phase;
     struct sw_state failed; /* state after the last failed rehash; stash_occupied 0: none failed */
     bool is_released; /* atomic: the table is empty, and the system has the memory of its cells.
                          The next batch that reads them fills them. */
 };
 
-/* Called after a batch. If the stash has entries, tries other seeds until every entry has a cell.
- * After a failure, tries again once the stash has more than doubled or the table has lost more than
- * 1/64 of its entries. */
-static void rehash(struct cuckoo *cuckoo,
-                   bool (*move)(struct cuckoo *cuckoo, const struct sw_cuckoo_shape *next))
+/* Returns whether to rehash after a batch: the stash has entries. After a failure, the stash must
+ * also have more than doubled, or the table must have lost more than 1/64 of its entries. */
+static bool must_rehash(const struct cuckoo *cuckoo)
 {
     const struct sw_state *state = &cuckoo->state;
     const struct sw_state *failed = &cuckoo->failed;
-    if (state->stash_occupied == 0 ||
-        (failed->stash_occupied != 0 && state->stash_occupied <= 2 * failed->stash_occupied &&
-         state->occupied >= failed->occupied - failed->occupied / 64)) {
-        return;
-    }
+    return state->stash_occupied != 0 &&
+           (failed->stash_occupied == 0 || state->stash_occupied > 2 * failed->stash_occupied ||
+            state->occupied < failed->occupied - failed->occupied / 64);
+}
+
+/* Tries other seeds until every entry has a cell. */
+static void rehash(struct cuckoo *cuckoo,
+                   bool (*move)(struct cuckoo *cuckoo, const struct sw_cuckoo_shape *next))
+{
     for (uint32_t tried = 0; tried < SW_CUCKOO_REHASH_MAX; tried++) {
         struct sw_cuckoo_shape next = cuckoo->shape;
         sw_cuckoo_engine_seeds(&next, cuckoo->seed, ++cuckoo->seed_number);
@@ -146,6 +151,7 @@ static int cpu_open(const struct sw_table_config *config, void **out, char *reas
     sw_cuckoo_geometry_compute(config, &cuckoo->geometry);
     cuckoo->owner = config->growth;
     cuckoo->slot_bits = config->slot_bits;
+    cuckoo->tuning = config->tuning;
     cuckoo->seed = config->seed;
     cuckoo->shape = cuckoo->geometry.shape;
     sw_cuckoo_engine_seeds(&cuckoo->shape, config->seed, 0);
@@ -181,30 +187,50 @@ static void cpu_facts(void *table, struct sw_backend_facts *facts)
 
 /* --- batches ---------------------------------------------------------------------------------- */
 
-/* Enters a phase that reads cells. */
-static void enter_read(struct cuckoo *cuckoo)
+/* Enters a phase that reads cells, for this batch. Returns SW_OK or SW_E_BUSY. */
+static int enter_read(struct cuckoo *cuckoo, const struct sw_batch *batch)
 {
-    sw_phase_lock_enter_read(&cuckoo->lock);
-    while (is_released(cuckoo)) {
+    int status = sw_batch_enter_read(&cuckoo->lock, batch);
+    while (status == SW_OK && is_released(cuckoo)) {
         sw_phase_lock_leave_read(&cuckoo->lock);
-        (void)sw_phase_lock_enter_uncounted(&cuckoo->lock);
-        if (is_released(cuckoo)) {
-            empty(cuckoo);
+        status = sw_batch_enter_write(&cuckoo->lock, batch);
+        if (status == SW_OK) {
+            if (is_released(cuckoo)) {
+                empty(cuckoo);
+            }
+            sw_phase_lock_leave_write(&cuckoo->lock);
+            status = sw_batch_enter_read(&cuckoo->lock, batch);
         }
-        sw_phase_lock_leave_write(&cuckoo->lock);
-        sw_phase_lock_enter_read(&cuckoo->lock);
     }
+    return status;
 }
 
-static void run_operations(struct cuckoo *cuckoo, struct sw_batch *batch)
+/* The end of a batch of writes. `table` is a struct cuckoo. */
+static void settle(void *table, struct sw_batch *batch)
 {
-    if (sw_batch_only_reads(batch)) {
-        enter_read(cuckoo);
+    struct cuckoo *cuckoo = table;
+    if (must_rehash(cuckoo)) {
+        SW_BY_WIDTH(cuckoo->slot_bits, sw_cuckoo_rehash, cuckoo);
+    }
+    batch->_stash_change = (int64_t)(cuckoo->state.stash_occupied - cuckoo->stashed);
+}
+
+static int run_reads(struct cuckoo *cuckoo, struct sw_batch *batch)
+{
+    const int status = enter_read(cuckoo, batch);
+    if (status == SW_OK) {
         SW_BY_WIDTH(cuckoo->slot_bits, sw_cuckoo_run_reads, cuckoo, batch);
         sw_phase_lock_leave_read(&cuckoo->lock);
-        return;
     }
-    batch->write_sequence = sw_phase_lock_enter_write(&cuckoo->lock);
+    return status;
+}
+
+static int run_writes(struct cuckoo *cuckoo, struct sw_batch *batch)
+{
+    const int status = sw_batch_enter_write(&cuckoo->lock, batch);
+    if (status != SW_OK) {
+        return status;
+    }
     if (is_released(cuckoo)) {
         empty(cuckoo);
     }
@@ -212,9 +238,16 @@ static void run_operations(struct cuckoo *cuckoo, struct sw_batch *batch)
     struct sw_scratch_area *undo =
         sw_scratch_borrow(scratch, cuckoo->last_undo, cuckoo->undo_bytes);
     cuckoo->last_undo = undo;
+    cuckoo->stashed = cuckoo->state.stash_occupied;
     SW_BY_WIDTH(cuckoo->slot_bits, sw_cuckoo_run_writes, cuckoo, batch, undo->memory);
     sw_scratch_return(scratch, undo);
-    sw_phase_lock_leave_write(&cuckoo->lock);
+    if (must_rehash(cuckoo) && sw_pass_is_long(cuckoo->cells_bytes, &cuckoo->tuning)) {
+        sw_long_phase_run(&cuckoo->long_phase, &cuckoo->lock, settle, cuckoo, batch);
+    } else {
+        settle(cuckoo, batch);
+        sw_batch_leave_write(&cuckoo->lock, batch);
+    }
+    return SW_OK;
 }
 
 /* Fills in the image, in a read phase. */
@@ -247,7 +280,7 @@ static void take_image(struct cuckoo *cuckoo, struct sw_batch *batch)
         batch->status = SW_E_NOMEM;
         return;
     }
-    enter_read(cuckoo);
+    (void)enter_read(cuckoo, batch); /* an image waits */
     batch->image.sequence = sw_phase_lock_writers(&cuckoo->lock);
     uint64_t began_ns = sw_now_ns();
     fill_image(cuckoo, image);
@@ -266,14 +299,17 @@ static uint64_t last_sequence(void *table)
     return sw_phase_lock_writers(&((struct cuckoo *)table)->lock);
 }
 
-/* Removes all entries, in a write phase. `releases`: gives the memory of the cells back. */
-static void clear(struct cuckoo *cuckoo, bool releases)
+/* Removes all entries, in a write phase. `table` is a struct cuckoo. */
+static void clear(void *table, struct sw_batch *batch)
 {
+    struct cuckoo *cuckoo = table;
+    batch->counters.deleted = cuckoo->state.occupied;
+    batch->_stash_change = -(int64_t)cuckoo->state.stash_occupied;
     if (is_released(cuckoo)) {
         return;
     }
     empty(cuckoo);
-    if (releases) {
+    if (batch->releases) {
         sw_memory_discard(cuckoo->cells[0], cuckoo->cells_bytes);
         sw_memory_discard(cuckoo->cells[1], cuckoo->cells_bytes);
         set_released(cuckoo, true);
@@ -288,22 +324,28 @@ static int cpu_submit(void *queue, struct sw_batch *batch)
         return SW_OK;
     }
     if (batch->kind == SW_BATCH_OPERATIONS) {
-        run_operations(cuckoo, batch);
-        return SW_OK;
+        return sw_batch_only_reads(batch) ? run_reads(cuckoo, batch) : run_writes(cuckoo, batch);
     }
-    batch->write_sequence = sw_phase_lock_enter_write(&cuckoo->lock);
-    batch->counters.deleted = cuckoo->state.occupied;
-    batch->_stash_change = -(int64_t)cuckoo->state.stash_occupied;
-    clear(cuckoo, batch->releases);
-    sw_phase_lock_leave_write(&cuckoo->lock);
-    return SW_OK;
+    const int status = sw_batch_enter_write(&cuckoo->lock, batch);
+    if (status == SW_OK && sw_pass_is_long(cuckoo->cells_bytes, &cuckoo->tuning)) {
+        sw_long_phase_run(&cuckoo->long_phase, &cuckoo->lock, clear, cuckoo, batch);
+    } else if (status == SW_OK) {
+        clear(cuckoo, batch);
+        sw_batch_leave_write(&cuckoo->lock, batch);
+    }
+    return status;
+}
+
+static bool is_held(const void *table)
+{
+    return sw_phase_lock_is_long(&((const struct cuckoo *)table)->lock);
 }
 
 static int cpu_check(void *table, char *violation, size_t violation_size)
 {
     struct cuckoo *cuckoo = table;
-    int status;
-    enter_read(cuckoo);
+    const struct sw_batch waits = {.no_wait = false};
+    int status = enter_read(cuckoo, &waits);
     if (cuckoo->slot_bits == 64) {
         struct sw_cuckoo_table_s64 view = sw_cuckoo_table_of_s64(cuckoo);
         status = sw_cuckoo_check(64, &view, violation, violation_size);
@@ -333,4 +375,5 @@ const struct sw_backend sw_cuckoo_backend_cpu = {
     .image_drop = sw_host_image_drop,
     .set_sequence = set_sequence,
     .last_sequence = last_sequence,
+    .is_held = is_held,
 };

@@ -57,5 +57,5 @@ void sw_cpu_queue_close(void *queue)
 int sw_cpu_poll(void *queue, struct sw_batch *batch)
 {
     (void)queue;
-    return batch->status;
+    return __atomic_load_n(&batch->_stage, __ATOMIC_ACQUIRE) == 0 ? batch->status : SW_PENDING;
 }

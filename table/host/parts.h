@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * parts.h - functions shared by the CPU backends of all engines. Submit executes the whole batch,
- * so a queue has no state and poll does not wait. I/O memory is ordinary memory.
+ * or a thread does (long_phase.h), so a queue has no state. I/O memory is ordinary memory.
  *
  * Functions with a `void *` parameter are members of struct sw_backend. Threads: any.
  */

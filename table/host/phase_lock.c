@@ -19,6 +19,8 @@ int sw_phase_lock_init(struct sw_phase_lock *lock, struct sw_sequencer *sequence
     }
     lock->next = 0;
     lock->serving = 0;
+    lock->recalls = 0;
+    lock->is_long = false;
     lock->readers = 0;
     lock->writers = 0;
     lock->own.last = 0;
@@ -33,19 +35,55 @@ void sw_phase_lock_fini(struct sw_phase_lock *lock)
     pthread_mutex_destroy(&lock->mutex);
 }
 
-void sw_phase_lock_enter_read(struct sw_phase_lock *lock)
+static __attribute__((noinline)) bool wait_for_turn(struct sw_phase_lock *lock, bool writes,
+                                                    bool waits)
+{
+    while (!lock->is_long || waits) {
+        const uint64_t ticket = lock->next++;
+        const uint64_t recalls = lock->recalls;
+        while (lock->recalls == recalls &&
+               (lock->serving != ticket || (writes && lock->readers != 0))) {
+            pthread_cond_wait(&lock->changed, &lock->mutex);
+        }
+        if (lock->recalls == recalls) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Waits for the turn of the caller. Returns with the mutex locked; false: a phase is long, and the
+ * caller does not wait for it. During a long phase `next` is larger than `serving`. */
+static inline bool take_turn(struct sw_phase_lock *lock, bool writes, bool waits)
 {
     pthread_mutex_lock(&lock->mutex);
-    uint64_t ticket = lock->next++;
-    while (lock->serving != ticket) {
-        pthread_cond_wait(&lock->changed, &lock->mutex);
+    if (lock->next == lock->serving && (!writes || lock->readers == 0)) {
+        lock->next++;
+        return true;
     }
-    lock->readers++;
-    lock->serving++;
-    if (lock->next != lock->serving) {
+    return wait_for_turn(lock, writes, waits);
+}
+
+static inline bool enter_read(struct sw_phase_lock *lock, bool waits)
+{
+    const bool enters = take_turn(lock, false, waits);
+    lock->readers += enters;
+    lock->serving += enters;
+    if (enters && lock->next != lock->serving) {
         pthread_cond_broadcast(&lock->changed);
     }
     pthread_mutex_unlock(&lock->mutex);
+    return enters;
+}
+
+void sw_phase_lock_enter_read(struct sw_phase_lock *lock)
+{
+    (void)enter_read(lock, true);
+}
+
+bool sw_phase_lock_try_read(struct sw_phase_lock *lock)
+{
+    return enter_read(lock, false);
 }
 
 void sw_phase_lock_leave_read(struct sw_phase_lock *lock)
@@ -58,47 +96,42 @@ void sw_phase_lock_leave_read(struct sw_phase_lock *lock)
     pthread_mutex_unlock(&lock->mutex);
 }
 
-/* Waits for the lock as a writer. Returns with the mutex locked. */
-static inline void wait_to_write(struct sw_phase_lock *lock)
-{
-    pthread_mutex_lock(&lock->mutex);
-    uint64_t ticket = lock->next++;
-    while (lock->serving != ticket || lock->readers != 0) {
-        pthread_cond_wait(&lock->changed, &lock->mutex);
-    }
-}
-
 uint64_t sw_phase_lock_enter_write(struct sw_phase_lock *lock)
 {
-    wait_to_write(lock);
-    const uint64_t number = sw_sequencer_next(lock->sequencer);
-    lock->writers = number;
-    pthread_mutex_unlock(&lock->mutex);
-    return number;
+    (void)sw_phase_lock_enter_uncounted(lock);
+    return sw_phase_lock_count(lock);
 }
 
 uint64_t sw_phase_lock_enter_uncounted(struct sw_phase_lock *lock)
 {
-    wait_to_write(lock);
-    uint64_t writers = lock->writers;
+    (void)take_turn(lock, true, true);
     pthread_mutex_unlock(&lock->mutex);
-    return writers;
+    return sw_phase_lock_writers(lock);
 }
 
-uint64_t sw_phase_lock_count(struct sw_phase_lock *lock)
+bool sw_phase_lock_try_uncounted(struct sw_phase_lock *lock)
+{
+    const bool enters = take_turn(lock, true, false);
+    pthread_mutex_unlock(&lock->mutex);
+    return enters;
+}
+
+void sw_phase_lock_lengthen(struct sw_phase_lock *lock)
 {
     pthread_mutex_lock(&lock->mutex);
-    assert(lock->readers == 0 && lock->serving != lock->next); /* the caller holds the lock */
-    const uint64_t number = sw_sequencer_next(lock->sequencer);
-    lock->writers = number;
+    assert(lock->readers == 0 && lock->serving != lock->next);
+    __atomic_store_n(&lock->is_long, true, __ATOMIC_RELAXED);
+    lock->next = lock->serving + 1;
+    lock->recalls++;
+    pthread_cond_broadcast(&lock->changed);
     pthread_mutex_unlock(&lock->mutex);
-    return number;
 }
 
 void sw_phase_lock_leave_write(struct sw_phase_lock *lock)
 {
     pthread_mutex_lock(&lock->mutex);
     assert(lock->readers == 0 && lock->serving != lock->next);
+    __atomic_store_n(&lock->is_long, false, __ATOMIC_RELAXED);
     lock->serving++;
     if (lock->next != lock->serving) {
         pthread_cond_broadcast(&lock->changed);
@@ -108,16 +141,11 @@ void sw_phase_lock_leave_write(struct sw_phase_lock *lock)
 
 uint64_t sw_phase_lock_writers(struct sw_phase_lock *lock)
 {
-    pthread_mutex_lock(&lock->mutex);
-    uint64_t writers = lock->writers;
-    pthread_mutex_unlock(&lock->mutex);
-    return writers;
+    return __atomic_load_n(&lock->writers, __ATOMIC_ACQUIRE);
 }
 
 void sw_phase_lock_set_writers(struct sw_phase_lock *lock, uint64_t writers)
 {
-    pthread_mutex_lock(&lock->mutex);
-    lock->writers = writers;
+    __atomic_store_n(&lock->writers, writers, __ATOMIC_RELEASE);
     sw_sequencer_set(lock->sequencer, writers);
-    pthread_mutex_unlock(&lock->mutex);
 }

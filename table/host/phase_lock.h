@@ -6,12 +6,16 @@
  * Threads enter in the order of their arrival: a reader that arrives after a waiting writer waits
  * for that writer. A writer waits for all readers that arrived earlier. So neither starves.
  *
+ * A phase whose time grows with the table, such as growth, is long. Threads that must not wait for
+ * a long phase are turned away. The others enter in any order behind it.
+ *
  * Threads: any number. A thread must not enter twice.
  */
 #ifndef SHERWOOD_TABLE_HOST_PHASE_LOCK_H
 #define SHERWOOD_TABLE_HOST_PHASE_LOCK_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "table/sequencer.h"
@@ -21,8 +25,10 @@ struct sw_phase_lock {
     pthread_cond_t changed;
     uint64_t next;                  /* ticket for the next thread that arrives */
     uint64_t serving;               /* ticket that may enter; a writer keeps it until it leaves */
+    uint64_t recalls;               /* times that all tickets behind `serving` became void */
+    bool is_long;                   /* atomic, set under `mutex`: a writer holds a long phase */
     uint32_t readers;               /* readers that hold the lock */
-    uint64_t writers;               /* number of the last counted writer that has entered */
+    uint64_t writers;               /* atomic: number of the last counted writer */
     struct sw_sequencer *sequencer; /* numbers the counted writers; borrowed, or `own` */
     struct sw_sequencer own;
 };
@@ -34,6 +40,8 @@ int sw_phase_lock_init(struct sw_phase_lock *lock, struct sw_sequencer *sequence
 void sw_phase_lock_fini(struct sw_phase_lock *lock);
 
 void sw_phase_lock_enter_read(struct sw_phase_lock *lock);
+/* Does the same, unless a phase is long, or becomes long meanwhile: then returns false. */
+bool sw_phase_lock_try_read(struct sw_phase_lock *lock);
 void sw_phase_lock_leave_read(struct sw_phase_lock *lock);
 /* Returns the writer's number, which the sequencer gives it when it enters. */
 uint64_t sw_phase_lock_enter_write(struct sw_phase_lock *lock);
@@ -41,8 +49,24 @@ void sw_phase_lock_leave_write(struct sw_phase_lock *lock);
 /* Enters as a writer without being counted; leave with sw_phase_lock_leave_write. Returns the
  * number of the last counted writer. */
 uint64_t sw_phase_lock_enter_uncounted(struct sw_phase_lock *lock);
-/* Counts a writer that holds the lock by sw_phase_lock_enter_uncounted. Returns its number. */
-uint64_t sw_phase_lock_count(struct sw_phase_lock *lock);
+/* Enters as a writer without being counted, unless a phase is long, or becomes long meanwhile: then
+ * returns false. */
+bool sw_phase_lock_try_uncounted(struct sw_phase_lock *lock);
+/* Counts a writer that holds the lock without being counted. Returns its number. */
+static inline uint64_t sw_phase_lock_count(struct sw_phase_lock *lock)
+{
+    const uint64_t number = sw_sequencer_next(lock->sequencer);
+    __atomic_store_n(&lock->writers, number, __ATOMIC_RELEASE);
+    return number;
+}
+/* Makes the phase of a writer long until the writer leaves. Another thread may leave for it. */
+void sw_phase_lock_lengthen(struct sw_phase_lock *lock);
+
+/* Returns whether a phase is long now. */
+static inline bool sw_phase_lock_is_long(const struct sw_phase_lock *lock)
+{
+    return __atomic_load_n(&lock->is_long, __ATOMIC_RELAXED);
+}
 
 /* Returns the number of the last counted writer. It does not change during a read phase. */
 uint64_t sw_phase_lock_writers(struct sw_phase_lock *lock);

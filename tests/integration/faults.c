@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -42,9 +43,11 @@ struct faults {
     uint32_t asking;      /* number of look-ups that wait for it */
     uint32_t work_held;   /* threads of libuv begin no work until this is 0 */
     uint32_t work_waits;  /* number of works that wait for it */
+    uint32_t map_held;    /* no LARGE memory is mapped until this is 0 */
+    uint32_t map_waits;   /* number of calls that wait for it */
 };
 
-enum { LOST_MAX = 1024, PART = 4096, SMALL = 65536, WORKS_MAX = 64 };
+enum { LOST_MAX = 1024, PART = 4096, SMALL = 65536, LARGE = 8 << 20, WORKS_MAX = 64 };
 
 static struct faults *faults;
 static uint64_t lost[LOST_MAX]; /* atomic: inodes of files with a failed sync */
@@ -61,6 +64,20 @@ static __attribute__((constructor)) void begin(void)
     }
     faults = memory;
     close(fd);
+}
+
+/* The arrays of a table that grows. */
+void *mmap(void *address, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+    if (bytes >= LARGE && fd < 0 && faults != NULL &&
+        __atomic_load_n(&faults->map_held, __ATOMIC_ACQUIRE) != 0) {
+        __atomic_fetch_add(&faults->map_waits, 1, __ATOMIC_RELAXED);
+        while (__atomic_load_n(&faults->map_held, __ATOMIC_ACQUIRE) != 0) {
+            usleep(1000);
+        }
+        __atomic_fetch_sub(&faults->map_waits, 1, __ATOMIC_RELAXED);
+    }
+    return (void *)syscall(SYS_mmap, address, bytes, protection, flags, fd, offset);
 }
 
 static void *next(const char *name)

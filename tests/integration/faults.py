@@ -39,7 +39,7 @@ class Words(ctypes.Structure):
     """`struct faults`."""
 
     _fields_ = [(kind, Fault) for kind in KINDS] + [(name, ctypes.c_uint32) for name in ("repeated", "spare_small", "silent", "asking",
-                                                                                      "work_held", "work_waits")]
+                                                                                      "work_held", "work_waits", "map_held", "map_waits")]
 
 
 class Faults:
@@ -62,4 +62,4 @@ class Faults:
     def end(self):
         for kind in KINDS:
             getattr(self, kind).end()
-        self.words.work_held = 0
+        self.words.work_held = self.words.map_held = 0

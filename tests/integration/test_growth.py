@@ -4,9 +4,11 @@
 
 import re
 import resource
+import tempfile
 import threading
 
 import wire
+from faults import Faults
 from harness import (BUILD, SANITIZED, Moves, Server, Skip, case, check, equal, eventually, main,
                      run)
 
@@ -323,6 +325,59 @@ def no_memory():
         eventually(lambda: " warning: the table could not grow or be resized" in server.log(),
                    "a warning in the log")
         equal(server.log().count("could not grow"), 1, "warnings within a minute")
+
+
+def fill(connection, number, keys):
+    """Puts keys into the table of this number, by frames."""
+    for at in range(0, len(keys), FRAME):
+        connection.sendall(wire.frame(wire.SET, keys[at:at + FRAME], keys[at:at + FRAME], table=number))
+    for at in range(0, len(keys), FRAME):
+        equal(wire.read_frame(connection).status, wire.OK, f"frame at {at}")
+
+
+@case
+def other_tables_go_on():
+    """while a table of 16 MiB grows or is resized, another table of its loop is written and read; kill -9 loses no such write"""
+    faults, keys, more = Faults(), range(880_000), range(880_000, 900_000)
+    held = lambda: faults.words.map_waits == 1
+
+    def use_other(replies, value):
+        for command in (("SET", 1, value), ("MSET", 2, value, 3, value)):
+            equal(replies.ask(*command), "OK", command)
+        equal(replies.ask("GET", 1), b"%d" % value, "GET")
+        equal([replies.ask(*words) for words in (("MULTI",), ("INCR", 1), ("EXEC",))], ["OK", "QUEUED", [value + 1]], "EXEC")
+        check(held(), "it still grows")
+
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ("--backend", "cpu", "--loops", "1", "--capacity", "4K", "--data-dir", folder, "--appendonly", "yes",
+                 "--appendfsync", "always", "--latency-monitor-threshold", "5")
+        with Server(*flags, environment=faults.environment()) as server, server.replies() as other, server.connect() as one, \
+                server.connect() as two, server.replies() as three:
+            equal(other.ask("TABLE", "CREATE", "big", "NUMBER", 7, "CAPACITY", "1M", "MAX-CAPACITY", "4M"), "OK", "CREATE")
+            equal(three.ask("SELECT", "big"), "OK", "SELECT")
+            fill(one, 7, keys)
+            faults.words.map_held = 1
+            one.sendall(wire.frame(wire.SET, more, more, table=7))
+            eventually(held, "the growth")
+            two.sendall(wire.frame(wire.GET, more, want_values=True, table=7))
+            three.socket.sendall(wire.command("INCR", 5) + wire.command("TTL", 5))
+            use_other(other, 10)
+            faults.words.map_held = 0
+            equal(wire.read_frame(one).status, wire.OK, "the frame that let it grow")
+            equal(wire.read_frame(two).found(), [1] * len(more), "a frame behind it")
+            equal([three.read(), three.read()], [6, -1], "commands behind it")
+            check(b"table-growth" in str(other.ask("LATENCY", "LATEST")).encode(), "the growth is an event")
+            faults.words.map_held = 1
+            three.socket.sendall(wire.command("RESIZE", "4M"))
+            eventually(held, "the resize")
+            use_other(other, 20)
+            server.end_by_kill()
+        with Server(*flags) as server, server.replies() as other, server.connect() as one:
+            equal(other.ask("MGET", 1, 2, 3), [b"21", b"20", b"20"], "what was answered beside the resize")
+            equal(other.ask("SELECT", "big"), "OK", "SELECT")
+            equal(other.ask("DBSIZE"), len(keys) + len(more), "DBSIZE")
+            equal(other.ask("FLUSHDB"), "OK", "FLUSHDB")
+            equal(other.ask("DBSIZE"), 0, "DBSIZE")
 
 
 if __name__ == "__main__":

@@ -70,6 +70,12 @@ int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch)
     return batch->status;
 }
 
+bool sw_table_is_held(const struct sw_table *table)
+{
+    (void)table;
+    return false;
+}
+
 /* It does not grow. */
 void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
 {

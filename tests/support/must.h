@@ -38,6 +38,16 @@ struct sw_queue *must_queue_at(struct must_place place, struct sw_table *table);
 #define must_run(queue, batch) must_run_at(MUST_PLACE, queue, batch)
 void must_run_at(struct must_place place, struct sw_queue *queue, struct sw_batch *batch);
 
+/* Runs a batch, again while another one holds the table (sw_batch.no_wait). Returns its status. */
+static inline int run_when_free(struct sw_queue *queue, struct sw_batch *batch)
+{
+    int status;
+    do {
+        status = sw_batch_run(queue, batch);
+    } while (status == SW_E_BUSY);
+    return status;
+}
+
 /* Polls a batch until it is done. Its status must be SW_OK. */
 #define must_poll(queue, batch) must_poll_at(MUST_PLACE, queue, batch)
 void must_poll_at(struct must_place place, struct sw_queue *queue, struct sw_batch *batch);

@@ -42,6 +42,7 @@ struct sw_table_config fixture_config_of(enum sw_engine engine, uint32_t slot_bi
     config.stash_slots = 256;
     config.threads = 1;
     config.seed = 1;
+    config.tuning.long_bytes = 1; /* each pass is long */
     return config;
 }
 
@@ -348,6 +349,7 @@ int fixture_run(struct fixture *fixture, uint32_t count, uint32_t groups)
     struct sw_batch batch = make_batch(fixture, count, groups);
     struct sw_counters expected = {0};
     bool admitted_all = true;
+    batch.no_wait = fixture->batches % 2 == 0;
     int status = sw_batch_run(fixture->queue, &batch);
     uint32_t begin = 0;
     for (uint32_t g = 0; g < (groups > 0 ? groups : 1); g++) {
@@ -398,7 +400,7 @@ void fixture_insert_range(struct fixture *fixture, uint64_t first, uint64_t coun
 
 void fixture_clear(struct fixture *fixture)
 {
-    struct sw_batch batch = {.kind = SW_BATCH_CLEAR};
+    struct sw_batch batch = {.kind = SW_BATCH_CLEAR, .no_wait = fixture->batches % 2 == 0};
     must_run(fixture->queue, &batch);
     cr_assert_eq(batch.counters.deleted, oracle_count(fixture->oracle));
     fixture->expected.deleted += oracle_count(fixture->oracle);
@@ -408,7 +410,8 @@ void fixture_clear(struct fixture *fixture)
 
 int fixture_resize(struct fixture *fixture, uint64_t capacity)
 {
-    struct sw_batch batch = {.kind = SW_BATCH_RESIZE, .capacity = capacity};
+    struct sw_batch batch = {
+        .kind = SW_BATCH_RESIZE, .capacity = capacity, .no_wait = fixture->batches % 2 == 0};
     int status = sw_batch_submit(fixture->queue, &batch);
     if (status != SW_OK) {
         return status;

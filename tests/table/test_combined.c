@@ -65,6 +65,7 @@ static struct sw_table_config config_of(uint32_t slot_bits, uint64_t capacity,
     config.batch_ops_max = 3 * OPS_MAX; /* a launch takes some of the parts that wait */
     config.seed = SEED;
     config.threads = 2;
+    config.tuning.long_bytes = 1; /* each growth is long */
     return config;
 }
 
@@ -104,6 +105,7 @@ static void draw(const struct writer *me, struct random *random, struct kept *ke
                                .expected = kept->expected};
     batch->previous = random_below(random, 4) > 0 ? kept->previous : NULL;
     batch->found = random_below(random, 4) > 0 ? kept->found : NULL;
+    batch->no_wait = random_below(random, 2) == 0;
     batch->clock_ms = me->expires ? 1000 + random_below(random, 10) : 0;
     batch->expire_at = me->expires && random_below(random, 8) == 0 ? 1005 : 0;
     batch->expires_out = random_below(random, 4) == 0 ? kept->times : NULL;
@@ -134,7 +136,7 @@ static void *writer_main(void *argument)
     }
     pthread_barrier_wait(me->start);
     for (uint32_t b = 0; b < BATCHES; b++) {
-        const int status = sw_batch_run(queue, &me->kept[b].batch);
+        const int status = run_when_free(queue, &me->kept[b].batch);
         me->errors += status != SW_OK && status != SW_E_FULL;
     }
     sw_queue_destroy(queue);

@@ -42,7 +42,9 @@ RH(run_admitted_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const struct
                             .found = batch->found,
                             .group_count = groups};
     uint64_t word = 0;
-    RH(make_room)(cpu, &work, mix);
+    if (!RH(make_room)(cpu, &work, mix)) {
+        return;
+    }
     if (times) {
         sw_expiry_make_room(cpu, batch);
     }

@@ -11,6 +11,7 @@
 #include "table/robin_hood/cpu/get.h"
 #include "table/robin_hood/cpu/id_writes.h"
 #include "table/robin_hood/cpu/parallel.h"
+#include "table/robin_hood/cpu/resize.h"
 #include "table/robin_hood/cpu/rows.h"
 #include "table/robin_hood/cpu/sets.h"
 
@@ -37,6 +38,10 @@ static struct sw_cpu_mix mix_of(const struct sw_batch *batch)
 
 static void run_reads(struct sw_cpu *cpu, struct sw_batch *batch)
 {
+    if (cpu->config.is_set) {
+        sw_run_set_reads(cpu, batch);
+        return;
+    }
     const bool expire = sw_expiry_some(cpu);
     sw_expiry_report_clock(cpu, batch);
     if (cpu->arena.rows != NULL) {
@@ -110,87 +115,6 @@ static void run_writes(struct sw_cpu *cpu, struct sw_batch *batch, const struct 
     }
 }
 
-static void write_batch(struct sw_cpu *cpu, struct sw_batch *batch, const struct sw_cpu_mix *mix)
-{
-    sw_cpu_borrow_scratch(cpu);
-    run_writes(cpu, batch, mix);
-    sw_cpu_return_scratch(cpu);
-}
-
-static void write_alone(struct sw_cpu *cpu, struct sw_batch *batch)
-{
-    const struct sw_cpu_mix mix = mix_of(batch);
-    write_batch(cpu, batch, &mix);
-}
-
-void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch)
-{
-    const struct sw_cpu_mix mix = mix_of(batch);
-    if (!mix.writes) {
-        sw_phase_lock_enter_read(&cpu->lock);
-        run_reads(cpu, batch);
-        sw_phase_lock_leave_read(&cpu->lock);
-        return;
-    }
-    const bool others = sw_cpu_begin_write(cpu);
-    if (!others || mix.deletes || !sw_cpu_write_combined(cpu, batch, write_alone)) {
-        batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
-        write_batch(cpu, batch, &mix);
-        sw_phase_lock_leave_write(&cpu->lock);
-    }
-    sw_cpu_end_write(cpu);
-}
-
-/* --- key sets --------------------------------------------------------------------------------- */
-
-static void write_set_alone(struct sw_cpu *cpu, struct sw_batch *batch)
-{
-    const struct sw_cpu_mix mix = mix_of(batch);
-    sw_cpu_borrow_scratch(cpu);
-    sw_run_set_writes(cpu, batch, &mix);
-    sw_cpu_return_scratch(cpu);
-}
-
-void sw_cpu_run_set_operations(struct sw_cpu *cpu, struct sw_batch *batch)
-{
-    const struct sw_cpu_mix mix = mix_of(batch);
-    if (!mix.writes) {
-        sw_phase_lock_enter_read(&cpu->lock);
-        sw_run_set_reads(cpu, batch);
-        sw_phase_lock_leave_read(&cpu->lock);
-        return;
-    }
-    const bool others = sw_cpu_begin_write(cpu);
-    if (!others || mix.deletes || !sw_cpu_write_combined(cpu, batch, write_set_alone)) {
-        batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
-        write_set_alone(cpu, batch);
-        sw_phase_lock_leave_write(&cpu->lock);
-    }
-    sw_cpu_end_write(cpu);
-}
-
-/* --- ids -------------------------------------------------------------------------------------- */
-
-/* Carries out a batch of FIND_OR_INSERT as a read. Returns false if some key is absent, or the
- * batch is another one; then it has changed nothing. */
-static bool find_all_ids(struct sw_cpu *cpu, struct sw_batch *batch)
-{
-    if (batch->ops != NULL || !SW_OPS_HAS(SW_OPS_ABSENT, (uint32_t)batch->op) ||
-        batch->remove_count > 0) {
-        return false;
-    }
-    sw_phase_lock_enter_read(&cpu->lock);
-    run_reads(cpu, batch);
-    sw_phase_lock_leave_read(&cpu->lock);
-    struct sw_op_counters *reads = &batch->counters.by_class[SW_CLASS_GET];
-    const bool all = reads->hits == batch->count;
-    if (all) {
-        batch->counters.by_class[SW_CLASS_UPSERT] = *reads;
-    }
-    *reads = (struct sw_op_counters){0};
-    return all;
-}
-
 static void run_id_writes(struct sw_cpu *cpu, struct sw_batch *batch, const struct sw_cpu_mix *mix)
 {
     if (sw_expiry_concerns(cpu, batch)) {
@@ -206,16 +130,153 @@ static void run_id_writes(struct sw_cpu *cpu, struct sw_batch *batch, const stru
     batch->_stash_change = (int64_t)(cpu->state.stash_occupied - stash_before);
 }
 
-void sw_cpu_run_id_operations(struct sw_cpu *cpu, struct sw_batch *batch)
+static __attribute__((noinline)) void write_batch(struct sw_cpu *cpu, struct sw_batch *batch,
+                                                  const struct sw_cpu_mix *mix)
+{
+    sw_cpu_borrow_scratch(cpu);
+    if (cpu->config.is_set) {
+        sw_run_set_writes(cpu, batch, mix);
+    } else if (cpu->ids.limit > 0) {
+        run_id_writes(cpu, batch, mix);
+    } else {
+        run_writes(cpu, batch, mix);
+    }
+    sw_cpu_return_scratch(cpu);
+}
+
+/* --- the phase of a write --------------------------------------------------------------------- */
+
+/* Carries out a batch in a long phase. `table` is a struct sw_cpu. */
+static void grow_and_write(void *table, struct sw_batch *batch)
+{
+    struct sw_cpu *cpu = table;
+    const struct sw_cpu_mix mix = mix_of(batch);
+    const uint64_t stash_before = cpu->state.stash_occupied;
+    const uint64_t entries = cpu->postponed;
+    cpu->postponed = 0;
+    if (entries > 0) { /* without scratch, for which other tables may wait */
+        sw_cpu_grow(cpu, entries);
+    }
+    write_batch(cpu, batch, &mix);
+    batch->_stash_change = (int64_t)(cpu->state.stash_occupied - stash_before);
+}
+
+/* Returns whether the table may grow, in a long pass, for these operations. */
+static bool may_grow_long(const struct sw_cpu *cpu, uint32_t operations)
+{
+    return sw_cpu_is_short_of_room(cpu, operations) && sw_cpu_pass_is_long(cpu) &&
+           sw_cpu_may_grow(cpu);
+}
+
+/* Does what write_in_phase does, for a batch that must not wait and may let the table grow. A batch
+ * that concerns expiry times removes expired entries before its room is known, so its growth cannot
+ * be postponed. */
+static bool write_or_hand_over(struct sw_cpu *cpu, struct sw_batch *batch,
+                               const struct sw_cpu_mix *mix)
+{
+    const bool expires = !cpu->config.is_set && sw_expiry_concerns(cpu, batch);
+    const bool is_long =
+        expires && (may_grow_long(cpu, batch->count) ||
+                    (cpu->expiry != NULL && may_grow_long(cpu->expiry->times, batch->count)));
+    if (!is_long) {
+        cpu->postpones = !expires;
+        write_batch(cpu, batch, mix);
+        cpu->postpones = false;
+    }
+    if (is_long || cpu->postponed > 0) {
+        sw_long_phase_run(&cpu->long_phase, &cpu->lock, grow_and_write, cpu, batch);
+        return false;
+    }
+    batch->write_sequence = sw_phase_lock_count(&cpu->lock);
+    return true;
+}
+
+/* Carries out a batch in a write phase, and numbers it. Returns false if the phase has become that
+ * of the batch: it ends with the batch. */
+__attribute__((always_inline)) static inline bool
+write_in_phase(struct sw_cpu *cpu, struct sw_batch *batch, const struct sw_cpu_mix *mix)
+{
+    if (batch->no_wait &&
+        (sw_cpu_is_short_of_room(cpu, batch->count) ||
+         (cpu->expiry != NULL && sw_cpu_is_short_of_room(cpu->expiry->times, batch->count)))) {
+        return write_or_hand_over(cpu, batch, mix);
+    }
+    write_batch(cpu, batch, mix);
+    batch->write_sequence = sw_phase_lock_count(&cpu->lock);
+    return true;
+}
+
+static bool write_alone(struct sw_cpu *cpu, struct sw_batch *batch)
 {
     const struct sw_cpu_mix mix = mix_of(batch);
-    if (!mix.writes) {
-        sw_cpu_run_operations(cpu, batch);
-    } else if (!find_all_ids(cpu, batch)) {
-        batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
-        sw_cpu_borrow_scratch(cpu);
-        run_id_writes(cpu, batch, &mix);
-        sw_cpu_return_scratch(cpu);
+    return write_in_phase(cpu, batch, &mix);
+}
+
+__attribute__((always_inline)) static inline int
+run_alone(struct sw_cpu *cpu, struct sw_batch *batch, const struct sw_cpu_mix *mix)
+{
+    const int status = sw_batch_enter_write(&cpu->lock, batch);
+    if (status == SW_OK && write_in_phase(cpu, batch, mix)) {
         sw_phase_lock_leave_write(&cpu->lock);
     }
+    return status;
+}
+
+/* --- batches ---------------------------------------------------------------------------------- */
+
+int sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    const struct sw_cpu_mix mix = mix_of(batch);
+    int status = SW_OK;
+    if (!mix.writes) {
+        status = sw_batch_enter_read(&cpu->lock, batch);
+        if (status == SW_OK) {
+            run_reads(cpu, batch);
+            sw_phase_lock_leave_read(&cpu->lock);
+        }
+        return status;
+    }
+    const bool others = sw_cpu_begin_write(cpu);
+    if (!others || mix.deletes || !sw_cpu_write_combined(cpu, batch, write_alone)) {
+        status = run_alone(cpu, batch, &mix);
+    }
+    sw_cpu_end_write(cpu);
+    return status;
+}
+
+/* --- ids -------------------------------------------------------------------------------------- */
+
+/* Carries out a batch of FIND_OR_INSERT as a read. *all is false if some key is absent, or the
+ * batch is another one; then it has changed nothing. Returns SW_OK or SW_E_BUSY. */
+static int find_all_ids(struct sw_cpu *cpu, struct sw_batch *batch, bool *all)
+{
+    *all = false;
+    if (batch->ops != NULL || !SW_OPS_HAS(SW_OPS_ABSENT, (uint32_t)batch->op) ||
+        batch->remove_count > 0) {
+        return SW_OK;
+    }
+    const int status = sw_batch_enter_read(&cpu->lock, batch);
+    if (status != SW_OK) {
+        return status;
+    }
+    run_reads(cpu, batch);
+    sw_phase_lock_leave_read(&cpu->lock);
+    struct sw_op_counters *reads = &batch->counters.by_class[SW_CLASS_GET];
+    *all = reads->hits == batch->count;
+    if (*all) {
+        batch->counters.by_class[SW_CLASS_UPSERT] = *reads;
+    }
+    *reads = (struct sw_op_counters){0};
+    return SW_OK;
+}
+
+int sw_cpu_run_id_operations(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    const struct sw_cpu_mix mix = mix_of(batch);
+    bool all = false;
+    if (!mix.writes) {
+        return sw_cpu_run_operations(cpu, batch);
+    }
+    const int status = find_all_ids(cpu, batch, &all);
+    return status != SW_OK || all ? status : run_alone(cpu, batch, &mix);
 }

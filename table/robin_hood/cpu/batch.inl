@@ -83,7 +83,9 @@ static void RH(run_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const str
     const struct sw_state *state = table->state;
     struct RH(work) work = RH(work_of)(batch);
     uint64_t stash_before = state->stash_occupied;
-    RH(make_room)(cpu, &work, mix);
+    if (!RH(make_room)(cpu, &work, mix)) {
+        return;
+    }
     bool room = state->occupied + batch->count <= table->occupied_max;
     bool sure = room && state->stash_occupied <= table->stash_max;
 

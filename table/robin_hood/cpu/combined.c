@@ -133,31 +133,68 @@ static bool is_certain(const struct sw_cpu *cpu, uint64_t operations)
            cpu->state.stash_occupied <= cpu->geometry.stash_max && !sw_expiry_some(cpu);
 }
 
-/* Carries out the waiting parts, in a write phase. */
-static void lead(struct sw_cpu *cpu, sw_cpu_write_alone *write_alone)
+/* Returns a part to its thread: the part may be gone then. */
+static void set_stage(struct sw_cpu_part *part, enum sw_cpu_part_stage stage)
+{
+    __atomic_store_n(&part->stage, stage, __ATOMIC_RELEASE);
+}
+
+/* Carries out the parts of the leader as one launch. */
+static void run_together(struct sw_cpu *cpu)
 {
     struct sw_cpu_combined *combined = &cpu->combined;
-    sw_phase_lock_enter_uncounted(&cpu->lock);
-    const bool certain = is_certain(cpu, take_parts(cpu));
     for (uint32_t k = 0; k < combined->count; k++) {
         struct sw_batch *batch = combined->parts[k]->batch;
         batch->write_sequence = sw_phase_lock_count(&cpu->lock);
-        if (certain) {
-            sw_expiry_report_clock(cpu, batch);
-            sw_expiry_answer_never(batch);
-        } else {
-            write_alone(cpu, batch);
-        }
+        sw_expiry_report_clock(cpu, batch);
+        sw_expiry_answer_never(batch);
     }
-    if (certain && combined->count > 0) {
+    if (combined->count > 0) {
         sw_cpu_borrow_scratch(cpu);
         SW_BY_FORMAT(sw_cpu_format(cpu), sw_run_launch, cpu);
         sw_cpu_return_scratch(cpu);
     }
-    sw_phase_lock_leave_write(&cpu->lock);
+}
+
+/* Turns all parts away: a phase is long. */
+static void turn_away(struct sw_cpu_combined *combined)
+{
+    pthread_mutex_lock(&combined->mutex);
+    for (struct sw_cpu_part *part = combined->waiting, *next; part != NULL; part = next) {
+        next = part->next;
+        combined->waiting_count--;
+        set_stage(part, SW_PART_TURNED_AWAY);
+    }
+    combined->waiting = NULL;
+    combined->waiting_end = &combined->waiting;
+    pthread_mutex_unlock(&combined->mutex);
+}
+
+/* Carries out the waiting parts, in a write phase. `own` is the leader's batch. */
+static void lead(struct sw_cpu *cpu, const struct sw_batch *own, sw_cpu_write_alone *write_alone)
+{
+    struct sw_cpu_combined *combined = &cpu->combined;
+    if (sw_batch_enter_write(&cpu->lock, own) != SW_OK) {
+        turn_away(combined);
+        return;
+    }
+    const bool certain = is_certain(cpu, take_parts(cpu));
+    uint32_t done = combined->count;
+    bool in_phase = true;
+    if (certain) {
+        run_together(cpu);
+    } else {
+        for (done = 0; done < combined->count && in_phase; done++) {
+            in_phase = write_alone(cpu, combined->parts[done]->batch);
+        }
+    }
+    if (in_phase) {
+        sw_phase_lock_leave_write(&cpu->lock);
+    }
     for (uint32_t k = 0; k < combined->count; k++) {
-        __atomic_store_n(&combined->parts[k]->stage, certain ? SW_PART_LAUNCHED : SW_PART_ALONE,
-                         __ATOMIC_RELEASE); /* the part may be gone now */
+        set_stage(combined->parts[k], k >= done ? SW_PART_TURNED_AWAY
+                                      : certain ? SW_PART_LAUNCHED
+                                                : SW_PART_ALONE);
     }
 }
 
@@ -176,7 +213,7 @@ static bool try_to_lead(struct sw_cpu *cpu, const struct sw_cpu_part *part,
         return false;
     }
     if (!is_done(part)) { /* the leader before may have taken it */
-        lead(cpu, write_alone);
+        lead(cpu, part->batch, write_alone);
     }
     __atomic_store_n(&combined->is_led, false, __ATOMIC_SEQ_CST);
     wake(combined);
@@ -283,6 +320,7 @@ bool sw_cpu_write_combined(struct sw_cpu *cpu, struct sw_batch *batch,
     if (part->stage == SW_PART_LAUNCHED) {
         SW_BY_FORMAT(sw_cpu_format(cpu), sw_answer_part, part);
     }
+    const bool carried_out = part->stage != SW_PART_TURNED_AWAY;
     sw_scratch_return(&cpu->device->combined, area);
-    return true;
+    return carried_out;
 }

@@ -32,8 +32,9 @@
 
 enum sw_cpu_part_stage {
     SW_PART_WAITS,
-    SW_PART_LAUNCHED, /* the launch is done; the answers are to be written */
-    SW_PART_ALONE     /* the leader carried out the batch by itself, with its answers */
+    SW_PART_LAUNCHED,   /* the launch is done; the answers are to be written */
+    SW_PART_ALONE,      /* the leader carried out the batch by itself, with its answers */
+    SW_PART_TURNED_AWAY /* nothing has happened */
 };
 
 /* A batch, partitioned. It lies at the beginning of its area; its arrays follow. */
@@ -68,9 +69,10 @@ static inline void sw_cpu_end_write(struct sw_cpu *cpu)
 }
 
 /* Carries out a batch together with those of other threads. The batch has no DELETE. In a write
- * phase `write_alone` carries out a batch by itself. Returns false if the batch cannot be combined,
- * or if too many parts wait: then nothing has happened. */
-typedef void sw_cpu_write_alone(struct sw_cpu *cpu, struct sw_batch *batch);
+ * phase `write_alone` carries out a batch by itself and numbers it; it returns false if the phase
+ * has become that of the batch, and ends with it. Returns false if the batch cannot be combined, if
+ * too many parts wait, or if a phase is long: then nothing has happened. */
+typedef bool sw_cpu_write_alone(struct sw_cpu *cpu, struct sw_batch *batch);
 bool sw_cpu_write_combined(struct sw_cpu *cpu, struct sw_batch *batch,
                            sw_cpu_write_alone *write_alone);
 

@@ -3,13 +3,14 @@
  * cpu.h - the CPU backend's table, shared by its files.
  *
  * Threads: read phases of the lock may read `slots`, `geometry`, `table`, `state` and `arena`;
- * write phases may write them. Only write phases use `scratch` and `failed`. facts_mutex guards
+ * write phases may write them. Only write phases use `scratch`, `failed`, `postpones` and
+ * `postponed`. facts_mutex guards
  * `facts`. All other fields are constant after open.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CPU_CPU_H
 #define SHERWOOD_TABLE_ROBIN_HOOD_CPU_CPU_H
 
-#include "table/host/phase_lock.h"
+#include "table/host/long_phase.h"
 #include "table/host/resources.h"
 #include "table/robin_hood/cpu/arena.h"
 #include "table/robin_hood/expiry_table.h"
@@ -103,6 +104,9 @@ struct sw_cpu {
     struct sw_cpu_scratch scratch;
     struct sw_cpu_combined combined;
     struct sw_cpu_failed failed;
+    bool postpones;     /* a batch ends before a long growth, so that a thread carries out both */
+    uint64_t postponed; /* the entries for which the table must grow first; 0: it need not */
+    struct sw_long_phase long_phase;
     struct sw_cpu_image *image;     /* guards the arrays; NULL: none. In exclusive phases */
     struct sw_row_image *row_image; /* keeps rows for an image; likewise */
     struct sw_expiry *expiry; /* expiry times; NULL: no entry ever had one. Threads: like `slots` */
@@ -122,6 +126,18 @@ static inline uint32_t sw_cpu_format(const struct sw_cpu *cpu)
     return sw_format(cpu->config.slot_bits, cpu->config.is_set);
 }
 
+static inline bool sw_cpu_stash_is_full(const struct sw_cpu *cpu)
+{
+    return cpu->state.stash_occupied > cpu->geometry.stash_max;
+}
+
+/* Returns whether these operations may find no room, if all of them insert. */
+static inline bool sw_cpu_is_short_of_room(const struct sw_cpu *cpu, uint32_t operations)
+{
+    return sw_cpu_stash_is_full(cpu) ||
+           cpu->state.occupied + operations > cpu->geometry.occupied_max;
+}
+
 /* scratch.c. sw_cpu_reserve_scratch has the device keep memory for the scratch. Returns SW_OK or
  * SW_E_NOMEM. */
 SW_MUST_CHECK int sw_cpu_reserve_scratch(struct sw_cpu *cpu);
@@ -139,14 +155,12 @@ static inline struct sw_id_entries sw_cpu_id_entries(const struct sw_cpu *cpu)
                                   &cpu->state};
 }
 
-/* batch.c: carries out a batch of operations, in the phase that it needs. */
-void sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch);
+/* batch.c: carries out a batch of operations, in the phase that it needs. Returns SW_OK or
+ * SW_E_BUSY. */
+int sw_cpu_run_operations(struct sw_cpu *cpu, struct sw_batch *batch);
 /* Does the same for a table of ids. A batch of FIND_OR_INSERT whose keys are all present is a read:
  * it gets no write_sequence. */
-void sw_cpu_run_id_operations(struct sw_cpu *cpu, struct sw_batch *batch);
-
-/* Does the same for a key set. */
-void sw_cpu_run_set_operations(struct sw_cpu *cpu, struct sw_batch *batch);
+int sw_cpu_run_id_operations(struct sw_cpu *cpu, struct sw_batch *batch);
 
 /* scan.c: scans the slots, in a read phase. */
 void sw_cpu_scan_slots(const struct sw_cpu *cpu, struct sw_batch *batch);

@@ -162,9 +162,9 @@ static void leave_arrays_to_image(struct sw_cpu *cpu)
     cpu->table = sw_cpu_arrays_table(cpu, &cpu->geometry, slots, &cpu->state);
 }
 
-static void run_clear(struct sw_cpu *cpu, struct sw_batch *batch)
+static void run_clear(void *table, struct sw_batch *batch)
 {
-    batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
+    struct sw_cpu *cpu = table;
     batch->counters.deleted = cpu->state.occupied;
     batch->_stash_change = -(int64_t)cpu->state.stash_occupied;
     leave_arrays_to_image(cpu);
@@ -176,7 +176,25 @@ static void run_clear(struct sw_cpu *cpu, struct sw_batch *batch)
     }
     sw_ids_clear(&cpu->ids);
     sw_expiry_clear(cpu);
-    sw_phase_lock_leave_write(&cpu->lock);
+}
+
+/* Carries out a CLEAR or a RESIZE. */
+static int run_pass(struct sw_cpu *cpu, struct sw_batch *batch)
+{
+    const bool resizes = batch->kind == SW_BATCH_RESIZE;
+    void (*run)(void *, struct sw_batch *) = resizes ? sw_cpu_run_resize : run_clear;
+    const int status = sw_batch_enter_write(&cpu->lock, batch);
+    if (status != SW_OK) {
+        return status;
+    }
+    if (resizes || sw_cpu_pass_is_long(cpu) ||
+        sw_pass_is_long(sw_arena_bytes(&cpu->arena, cpu->arena.mapped), &cpu->config.tuning)) {
+        sw_long_phase_run(&cpu->long_phase, &cpu->lock, run, cpu, batch);
+    } else {
+        run(cpu, batch);
+        sw_batch_leave_write(&cpu->lock, batch);
+    }
+    return SW_OK;
 }
 
 /* Scans row numbers and then copies the rows, piece by piece. In a read phase. */
@@ -202,9 +220,12 @@ static void scan_rows(const struct sw_cpu *cpu, struct sw_batch *batch)
     batch->scan.got = got;
 }
 
-static void run_scan(struct sw_cpu *cpu, struct sw_batch *batch)
+static int run_scan(struct sw_cpu *cpu, struct sw_batch *batch)
 {
-    sw_phase_lock_enter_read(&cpu->lock);
+    const int status = sw_batch_enter_read(&cpu->lock, batch);
+    if (status != SW_OK) {
+        return status;
+    }
     if (cpu->arena.rows != NULL) {
         scan_rows(cpu, batch);
     } else {
@@ -215,6 +236,7 @@ static void run_scan(struct sw_cpu *cpu, struct sw_batch *batch)
         sw_expiry_filter(cpu, batch);
     }
     sw_phase_lock_leave_read(&cpu->lock);
+    return SW_OK;
 }
 
 static int cpu_submit(void *queue, struct sw_batch *batch)
@@ -222,45 +244,26 @@ static int cpu_submit(void *queue, struct sw_batch *batch)
     struct sw_cpu *cpu = queue;
     switch (batch->kind) {
     case SW_BATCH_OPERATIONS:
-        sw_cpu_run_operations(cpu, batch);
-        break;
+        return sw_cpu_run_operations(cpu, batch);
     case SW_BATCH_CLEAR:
-        run_clear(cpu, batch);
-        break;
-    case SW_BATCH_SCAN:
-        run_scan(cpu, batch);
-        break;
     case SW_BATCH_RESIZE:
-        sw_cpu_run_resize(cpu, batch);
-        break;
+        return run_pass(cpu, batch);
+    case SW_BATCH_SCAN:
+        return run_scan(cpu, batch);
     case SW_BATCH_SWEEP:
-        sw_expiry_run_sweep(cpu, batch);
-        break;
+        return sw_expiry_run_sweep(cpu, batch);
     case SW_BATCH_IMAGE:
         sw_cpu_take_image(cpu, batch);
-        break;
+        return SW_OK;
     default: /* table.c rejects the kinds that only a cache supports */
-        break;
+        return SW_OK;
     }
-    return SW_OK;
 }
 
 static int ids_submit(void *queue, struct sw_batch *batch)
 {
-    if (batch->kind == SW_BATCH_OPERATIONS) {
-        sw_cpu_run_id_operations(queue, batch);
-        return SW_OK;
-    }
-    return cpu_submit(queue, batch);
-}
-
-static int set_submit(void *queue, struct sw_batch *batch)
-{
-    if (batch->kind == SW_BATCH_OPERATIONS) {
-        sw_cpu_run_set_operations(queue, batch);
-        return SW_OK;
-    }
-    return cpu_submit(queue, batch);
+    return batch->kind == SW_BATCH_OPERATIONS ? sw_cpu_run_id_operations(queue, batch)
+                                              : cpu_submit(queue, batch);
 }
 
 static int cpu_check(void *table, char *violation, size_t violation_size)
@@ -302,6 +305,11 @@ static uint64_t cpu_last_sequence(void *table)
     return sw_phase_lock_writers(&((struct sw_cpu *)table)->lock);
 }
 
+static bool cpu_is_held(const void *table)
+{
+    return sw_phase_lock_is_long(&((const struct sw_cpu *)table)->lock);
+}
+
 static uint64_t cpu_clock(const void *table)
 {
     return __atomic_load_n(&((const struct sw_cpu *)table)->clock_ms, __ATOMIC_RELAXED);
@@ -317,7 +325,7 @@ static const struct sw_restoring restoring = {sw_cpu_restore_begin, sw_cpu_resto
     .queue_close = sw_cpu_queue_close, .poll = sw_cpu_poll, .check = cpu_check,                 \
     .raw_copy = cpu_raw_copy, .image_read = sw_cpu_image_read, .image_drop = sw_cpu_image_drop, \
     .set_sequence = cpu_set_sequence, .last_sequence = cpu_last_sequence, .clock = cpu_clock,   \
-    .restoring = &restoring
+    .restoring = &restoring, .is_held = cpu_is_held
 /* Members of tables whose entries may expire. */
 #define EXPIRING \
     .batch_kinds = SW_BACKEND_ALL_KINDS | 1U << SW_BATCH_SWEEP, .suspend_expiry = sw_expiry_suspend
@@ -349,6 +357,6 @@ const struct sw_backend sw_robin_hood_ids_backend_cpu = {
 const struct sw_backend sw_robin_hood_set_backend_cpu = {
     MEMBERS,
     .batch_kinds = SW_BACKEND_ALL_KINDS,
-    .submit = set_submit,
+    .submit = cpu_submit,
     .operations = SW_SET_OPERATIONS,
 };

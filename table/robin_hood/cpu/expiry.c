@@ -87,11 +87,6 @@ static uint64_t times_set_by(const struct sw_batch *batch, uint32_t first, uint3
     return given;
 }
 
-static bool stash_is_full(const struct sw_cpu *cpu)
-{
-    return cpu->state.stash_occupied > cpu->geometry.stash_max;
-}
-
 bool sw_expiry_has_room(const struct sw_expiry *expiry, const struct sw_batch *batch,
                         uint32_t first, uint32_t end)
 {
@@ -100,8 +95,8 @@ bool sw_expiry_has_room(const struct sw_expiry *expiry, const struct sw_batch *b
     }
     const uint64_t given = times_set_by(batch, first, end);
     const struct sw_cpu *times = expiry->times;
-    return given == 0 ||
-           (!stash_is_full(times) && given <= times->geometry.occupied_max - times->state.occupied);
+    return given == 0 || (!sw_cpu_stash_is_full(times) &&
+                          given <= times->geometry.occupied_max - times->state.occupied);
 }
 
 void sw_expiry_make_room(struct sw_cpu *cpu, const struct sw_batch *batch)
@@ -113,10 +108,11 @@ void sw_expiry_make_room(struct sw_cpu *cpu, const struct sw_batch *batch)
     const uint64_t most = cpu->geometry.occupied_max;
     uint64_t wanted = times->state.occupied + given;
     wanted = wanted < most ? wanted : most;
-    bool fits = given == 0 || (!stash_is_full(times) && wanted <= times->geometry.occupied_max);
+    bool fits =
+        given == 0 || (!sw_cpu_stash_is_full(times) && wanted <= times->geometry.occupied_max);
     if (!fits) {
         cpu->expiry_calls->grow(times, wanted - times->state.occupied);
-        fits = !stash_is_full(times) && wanted <= times->geometry.occupied_max;
+        fits = !sw_cpu_stash_is_full(times) && wanted <= times->geometry.occupied_max;
     }
     expiry->roomy = fits;
 }
@@ -205,11 +201,6 @@ static void remove_named(struct sw_cpu *cpu, struct sw_batch *batch)
     }
 }
 
-static bool is_short_of_room(const struct sw_cpu *cpu, uint32_t operations)
-{
-    return stash_is_full(cpu) || cpu->state.occupied + operations > cpu->geometry.occupied_max;
-}
-
 /* From now on operations use expiry times and count removed entries. */
 static void activate(struct sw_expiry *expiry, const struct sw_batch *batch)
 {
@@ -258,7 +249,7 @@ void sw_expiry_begin(struct sw_cpu *cpu, struct sw_batch *batch, const void *key
             SW_BY_WIDTH(cpu->config.slot_bits, sw_remove_expired, cpu, key);
         }
     }
-    if (is_short_of_room(cpu, batch->count)) {
+    if (sw_cpu_is_short_of_room(cpu, batch->count)) {
         remove_some_expired(cpu, batch->clock_ms, batch->count);
     }
 }
@@ -325,13 +316,14 @@ static void survey(struct sw_cpu *cpu, uint64_t clock_ms)
 }
 
 /* Sets the clock back. Removes nothing. */
-static void follow_back(struct sw_cpu *cpu, uint64_t wall_ms, bool goes_back)
+static int follow_back(struct sw_cpu *cpu, const struct sw_batch *batch, bool goes_back)
 {
-    if (goes_back) {
-        (void)sw_phase_lock_enter_uncounted(&cpu->lock);
-        __atomic_store_n(&cpu->clock_ms, wall_ms, __ATOMIC_RELAXED);
+    const int status = goes_back ? sw_batch_enter_write(&cpu->lock, batch) : SW_OK;
+    if (goes_back && status == SW_OK) {
+        __atomic_store_n(&cpu->clock_ms, batch->clock_ms, __ATOMIC_RELAXED);
         sw_phase_lock_leave_write(&cpu->lock);
     }
+    return status;
 }
 
 static void end_sweep(struct sw_cpu *cpu, uint64_t clock_ms, uint64_t wall_ms, bool goes_back)
@@ -346,10 +338,13 @@ static void end_sweep(struct sw_cpu *cpu, uint64_t clock_ms, uint64_t wall_ms, b
 }
 
 /* Removes the keys that a sweep of another table has removed. */
-static void sweep_named(struct sw_cpu *cpu, struct sw_batch *batch)
+static int sweep_named(struct sw_cpu *cpu, struct sw_batch *batch)
 {
+    const int status = sw_batch_enter_write(&cpu->lock, batch);
+    if (status != SW_OK) {
+        return status;
+    }
     const uint64_t stash_before = cpu->state.stash_occupied;
-    batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
     if (cpu->expiry == NULL) { /* no key ever expired */
         batch->status = SW_E_INVALID;
     } else {
@@ -358,19 +353,22 @@ static void sweep_named(struct sw_cpu *cpu, struct sw_batch *batch)
         batch->_stash_change = (int64_t)(cpu->state.stash_occupied - stash_before);
         sw_expiry_end(cpu, batch);
     }
-    sw_phase_lock_leave_write(&cpu->lock);
+    sw_batch_leave_write(&cpu->lock, batch);
+    return SW_OK;
 }
 
 /* Checks in a read phase, before the sweep counts as a write: most calls find no work. */
-static bool some_are_due(struct sw_cpu *cpu, uint64_t clock_ms, bool goes_back)
+static int find_due(struct sw_cpu *cpu, const struct sw_batch *batch, bool goes_back, bool *due)
 {
-    sw_phase_lock_enter_read(&cpu->lock);
-    const bool due =
-        cpu->expiry != NULL &&
-        (is_due(cpu, clock_ms, goes_back) ||
-         (sw_expiry_some(cpu) && sw_expiry_survey_is_due(&cpu->expiry->pass, clock_ms)));
-    sw_phase_lock_leave_read(&cpu->lock);
-    return due;
+    const int status = sw_batch_enter_read(&cpu->lock, batch);
+    if (status == SW_OK) {
+        *due =
+            cpu->expiry != NULL &&
+            (is_due(cpu, batch->clock_ms, goes_back) ||
+             (sw_expiry_some(cpu) && sw_expiry_survey_is_due(&cpu->expiry->pass, batch->clock_ms)));
+        sw_phase_lock_leave_read(&cpu->lock);
+    }
+    return status;
 }
 
 /* Sweeps `count` entries, at the clock in the batch. The phase is exclusive. */
@@ -399,29 +397,30 @@ static void sweep(struct sw_cpu *cpu, struct sw_batch *batch, uint64_t wall_ms, 
     sw_expiry_end(cpu, batch);
 }
 
-void sw_expiry_run_sweep(struct sw_cpu *cpu, struct sw_batch *batch)
+int sw_expiry_run_sweep(struct sw_cpu *cpu, struct sw_batch *batch)
 {
+    bool due = false;
     const uint64_t wall_ms = batch->clock_ms;
     const uint64_t last = __atomic_load_n(&cpu->clock_ms, __ATOMIC_RELAXED);
     const bool goes_back = wall_ms != 0 && last > wall_ms && last - wall_ms > SW_CLOCK_HOLD_MS;
     if (batch->remove_count > 0) {
-        sweep_named(cpu, batch);
-        return;
+        return sweep_named(cpu, batch);
     }
     if (batch->count == 0) {
-        follow_back(cpu, wall_ms, goes_back);
-        return;
+        return follow_back(cpu, batch, goes_back);
     }
     batch->clock_ms = sw_expiry_clock(cpu, wall_ms);
     batch->sweep.cursor = 0;
-    if (batch->clock_ms == 0 || !some_are_due(cpu, batch->clock_ms, goes_back)) {
-        return;
+    int status = batch->clock_ms == 0 ? SW_OK : find_due(cpu, batch, goes_back, &due);
+    status = due ? sw_batch_enter_write(&cpu->lock, batch) : status;
+    if (!due || status != SW_OK) {
+        return status;
     }
-    (void)sw_phase_lock_enter_uncounted(&cpu->lock);
     if (is_due(cpu, batch->clock_ms, goes_back)) {
         sweep(cpu, batch, wall_ms, goes_back);
     } else {
         survey(cpu, batch->clock_ms);
     }
     sw_phase_lock_leave_write(&cpu->lock);
+    return SW_OK;
 }

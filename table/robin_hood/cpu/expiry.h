@@ -141,8 +141,8 @@ void sw_expiry_clear(struct sw_cpu *cpu);
  * need. */
 void sw_expiry_resize(struct sw_cpu *cpu);
 
-/* Carries out SW_BATCH_SWEEP; enters the phases that it needs. */
-void sw_expiry_run_sweep(struct sw_cpu *cpu, struct sw_batch *batch);
+/* Carries out SW_BATCH_SWEEP; enters the phases that it needs. Returns SW_OK or SW_E_BUSY. */
+int sw_expiry_run_sweep(struct sw_cpu *cpu, struct sw_batch *batch);
 
 /* Removes expired entries from the result of a scan. In a read phase. */
 void sw_expiry_filter(const struct sw_cpu *cpu, struct sw_batch *batch);

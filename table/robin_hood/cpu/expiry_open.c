@@ -23,6 +23,7 @@ static struct sw_table_config config_of(const struct sw_cpu *cpu)
     config.batch_ops_max = cpu->config.batch_ops_max;
     config.stash_slots = SW_EXPIRY_STASH_SLOTS;
     config.threads = 1;
+    config.tuning.long_bytes = cpu->config.tuning.long_bytes;
     return config;
 }
 

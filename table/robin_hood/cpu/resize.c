@@ -172,6 +172,9 @@ void sw_cpu_grow(struct sw_cpu *cpu, uint64_t entries)
     const uint64_t capacity =
         sw_growth_slots(cpu->config.growth, present,
                         sw_geometry_grown(&cpu->config, present, entries), SW_BUCKET_SLOTS);
+    if (sw_cpu_pass_is_long(cpu) && !sw_phase_lock_is_long(&cpu->lock)) {
+        sw_phase_lock_lengthen(&cpu->lock);
+    }
     uint64_t began_ns = sw_now_ns();
     int status = move_to_at_least(cpu, capacity, cpu->geometry.stash_max);
     uint64_t ended_ns = sw_now_ns();
@@ -188,9 +191,19 @@ void sw_cpu_grow(struct sw_cpu *cpu, uint64_t entries)
     record(cpu, status, &cpu->facts.grown);
 }
 
-void sw_cpu_run_resize(struct sw_cpu *cpu, struct sw_batch *batch)
+bool sw_cpu_grow_or_postpone(struct sw_cpu *cpu, uint64_t entries)
 {
-    batch->write_sequence = sw_phase_lock_enter_write(&cpu->lock);
+    if (cpu->postpones && sw_cpu_pass_is_long(cpu)) {
+        cpu->postponed = entries;
+        return false;
+    }
+    sw_cpu_grow(cpu, entries);
+    return true;
+}
+
+void sw_cpu_run_resize(void *table, struct sw_batch *batch)
+{
+    struct sw_cpu *cpu = table;
     uint64_t stash_before = cpu->state.stash_occupied;
     uint64_t stash_max = cpu->geometry.stash_max;
     uint64_t capacity = sw_geometry_admitting(&cpu->config, batch->capacity, cpu->state.occupied);
@@ -204,7 +217,6 @@ void sw_cpu_run_resize(struct sw_cpu *cpu, struct sw_batch *batch)
     batch->status = status == SW_OK ? SW_OK : SW_E_NOMEM;
     batch->capacity = capacity_of(cpu);
     batch->_stash_change = (int64_t)(cpu->state.stash_occupied - stash_before);
-    sw_phase_lock_leave_write(&cpu->lock);
 }
 
 void sw_cpu_publish(struct sw_cpu *cpu)

@@ -19,12 +19,21 @@ bool sw_cpu_may_grow(const struct sw_cpu *cpu);
  * if that is longer. So failed attempts take at most a twentieth of the time. */
 uint64_t sw_cpu_retry_pause_ns(uint64_t took_ns);
 
+/* Returns whether a pass over the slots makes a phase long. */
+static inline bool sw_cpu_pass_is_long(const struct sw_cpu *cpu)
+{
+    return sw_pass_is_long(cpu->geometry.bytes_total, &cpu->config.tuning);
+}
+
 /* Grows until `entries` fit, or to the maximum capacity. Merges the stash, which ends with at most
  * stash_slots entries. On failure the entries do not change. The pool must be free. */
 void sw_cpu_grow(struct sw_cpu *cpu, uint64_t entries);
+/* Does the same; or, if cpu->postpones is set and growth is long, sets cpu->postponed and returns
+ * false. */
+bool sw_cpu_grow_or_postpone(struct sw_cpu *cpu, uint64_t entries);
 
-/* Carries out a batch of SW_BATCH_RESIZE; enters its own write phase. */
-void sw_cpu_run_resize(struct sw_cpu *cpu, struct sw_batch *batch);
+/* Carries out a batch of SW_BATCH_RESIZE. `table` is a struct sw_cpu. */
+void sw_cpu_run_resize(void *table, struct sw_batch *batch);
 
 /* Publishes the current geometry. */
 void sw_cpu_publish(struct sw_cpu *cpu);

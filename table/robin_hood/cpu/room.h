@@ -23,9 +23,10 @@ bool sw_cpu_try_parallel(struct sw_cpu *cpu);
 void sw_cpu_admit_all(struct sw_batch *batch);
 
 /* Grows the table if an insert of the batch might be refused. Does not grow for a single group that
- * no size could admit. May copy the keys: then work->keys is the scratch's keys. */
+ * no size could admit. May copy the keys: then work->keys is the scratch's keys. Returns false if
+ * the growth is postponed: then the batch must end before it has changed anything. */
 #define SW_MAKE_ROOM(bits, word, suffix)                                          \
-    void sw_make_room_##suffix(struct sw_cpu *cpu, struct sw_work_##suffix *work, \
+    bool sw_make_room_##suffix(struct sw_cpu *cpu, struct sw_work_##suffix *work, \
                                const struct sw_cpu_mix *mix);
 SW_FORMATS(SW_MAKE_ROOM)
 #undef SW_MAKE_ROOM

@@ -48,18 +48,19 @@ static uint64_t RH(count_absent)(const struct sw_cpu *cpu, struct RH(work) * wor
     return absent;
 }
 
-void RH(make_room)(struct sw_cpu *cpu, struct RH(work) * work, const struct sw_cpu_mix *mix)
+bool RH(make_room)(struct sw_cpu *cpu, struct RH(work) * work, const struct sw_cpu_mix *mix)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
     uint64_t occupied = table->state->occupied;
     bool stash_full = table->state->stash_occupied > table->stash_max;
     if ((!stash_full && occupied + work->count <= table->occupied_max) || !sw_cpu_may_grow(cpu)) {
-        return;
+        return true;
     }
     uint64_t absent = RH(count_absent)(cpu, work);
     bool in_vain = work->group_count == 1 && !mix->conditional &&
                    !sw_geometry_may_hold(&cpu->config, occupied + absent);
     if (absent > 0 && !in_vain && (stash_full || occupied + absent > table->occupied_max)) {
-        sw_cpu_grow(cpu, occupied + absent);
+        return sw_cpu_grow_or_postpone(cpu, occupied + absent);
     }
+    return true;
 }

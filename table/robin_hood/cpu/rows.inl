@@ -213,7 +213,9 @@ void RH(run_row_writes)(struct sw_cpu *cpu, struct sw_batch *batch, const struct
                             .group_count = batch->group_count > 0 ? batch->group_count : 1};
     const uint64_t stash_before = table->state->stash_occupied;
     RH_WORD *m = cpu->scratch.keys;
-    RH(make_room)(cpu, &work, mix);
+    if (!RH(make_room)(cpu, &work, mix)) {
+        return;
+    }
     if (cpu->expiry != NULL && cpu->expiry->active) {
         sw_expiry_make_room(cpu, batch);
     }
