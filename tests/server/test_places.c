@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_places.c - places of tables: names, numbers and ids, also beside an independent model.
+ * test_places.c - places of tables: names, numbers and ids, also beside an independent model; the
+ * steps of a change in their order.
  */
 #include <criterion/criterion.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "server/tables/places.h"
+#include "server/tables/tables.h"
+#include "tests/support/must.h"
 
 TestSuite(places, .timeout = 60);
 
@@ -223,4 +227,172 @@ Test(places, agrees_with_a_model)
         check_same(&catalog, &model);
     }
     sw_places_fini(&catalog);
+}
+
+/* --- the order of a change -------------------------------------------------------------------- */
+
+/* A server with one loop, which notes the calls of a change. */
+struct order {
+    struct sw_tables *tables;
+    struct sw_tables_handle handle;
+    struct sw_config config;
+    bool refuses; /* commit */
+    /* n: the change gets its number; r: rights are renamed; p: the loop meets the change; t, c: a
+     * table retires, is closed */
+    char calls[16];
+};
+
+static struct order order;
+
+static void note(char call)
+{
+    const size_t count = strlen(order.calls);
+    cr_assert_lt(count + 1, sizeof(order.calls));
+    order.calls[count] = call;
+}
+
+static int open_one(void *server, const struct sw_config *config, struct sw_served *served,
+                    char *error, size_t error_bytes)
+{
+    const struct sw_table_config small = cpu_config(64, 64);
+    (void)server, (void)config, (void)error, (void)error_bytes;
+    served->table = must_create(&small);
+    served->config = &order.config;
+    return 0;
+}
+
+static void close_one(void *server, struct sw_served *served)
+{
+    (void)server;
+    note('c');
+    sw_table_destroy(served->table);
+}
+
+static void retire_one(void *server, const struct sw_served *served)
+{
+    (void)server, (void)served;
+    note('t');
+}
+
+static int give_number(void *server, const struct sw_tables_view *before,
+                       const struct sw_tables_view *next, uint64_t *sequence, char *error,
+                       size_t error_bytes)
+{
+    (void)server, (void)before, (void)next;
+    note('n');
+    *sequence = 1;
+    snprintf(error, error_bytes, order.refuses ? "refused" : "");
+    return order.refuses ? -1 : 0;
+}
+
+static void rename_one(void *server, const char *name, const char *to)
+{
+    (void)server, (void)name, (void)to;
+    note('r');
+}
+
+/* Runs an iteration of the loop, if a view was published. */
+static void run_loop(void *server)
+{
+    (void)server;
+    if (sw_tables_is_behind(&order.handle)) {
+        note('p');
+        sw_tables_follow(&order.handle);
+        sw_tables_settle(&order.handle);
+    }
+}
+
+/* Carries out a change, and returns its calls. */
+static const char *calls_of(enum sw_change_kind kind, const char *name, const char *other)
+{
+    static struct sw_change change;
+    char error[SW_TABLES_ERROR_BYTES];
+    change = (struct sw_change){.kind = kind, .config = order.config};
+    strcpy(change.name, name);
+    strcpy(change.other, other);
+    memset(order.calls, 0, sizeof(order.calls));
+    cr_assert_eq(sw_tables_change(order.tables, &change, error, sizeof(error)),
+                 order.refuses ? -1 : 0, "%s", error);
+    return order.calls;
+}
+
+/* Begins with one table, which it returns. */
+static struct sw_served begin_order(bool logs)
+{
+    struct sw_served first = {.config = &order.config};
+    const struct sw_tables_owner owner = {.open = open_one,
+                                          .close = close_one,
+                                          .retire = retire_one,
+                                          .commit = give_number,
+                                          .logs = logs,
+                                          .wake = run_loop,
+                                          .rename = rename_one};
+    memset(&order, 0, sizeof(order));
+    sw_config_init(&order.config);
+    open_one(NULL, NULL, &first, NULL, 0);
+    order.tables = sw_tables_create(4, &first, &owner);
+    sw_tables_join(order.tables, &order.handle, 0);
+    sw_tables_follow(&order.handle);
+    return first;
+}
+
+static void end_order(const struct sw_served *first)
+{
+    sw_tables_leave(&order.handle);
+    sw_tables_destroy(order.tables);
+    sw_table_destroy(first->table);
+}
+
+static void check_order(bool logs)
+{
+    const struct sw_served first = begin_order(logs);
+    cr_assert_str_eq(calls_of(SW_CHANGE_CREATE, "a", ""), "np");
+    cr_assert_str_eq(calls_of(SW_CHANGE_SWAP, "a", "default"), "np");
+    cr_assert_str_eq(calls_of(SW_CHANGE_RENAME, "a", "b"), "nrpr");
+    cr_assert_str_eq(calls_of(SW_CHANGE_SWAP, "b", "default"), "np");
+    if (!logs) {
+        order.refuses = true;
+        cr_assert_str_eq(calls_of(SW_CHANGE_CREATE, "c", ""), "nc", "its table is closed");
+        cr_assert_str_eq(calls_of(SW_CHANGE_SWAP, "b", "default"), "n");
+        cr_assert_str_eq(calls_of(SW_CHANGE_RENAME, "b", "a"), "n");
+        cr_assert_str_eq(calls_of(SW_CHANGE_DROP, "b", ""), "n");
+        order.refuses = false;
+    }
+    cr_assert_str_eq(calls_of(SW_CHANGE_DROP, "b", ""), logs ? "ptnc" : "nptc");
+    end_order(&first);
+}
+
+/* A change has its number before a request meets it, so a write behind it has a higher one. A DROP
+ * that is logged has its number behind the last write of its table. */
+Test(places, get_the_number_of_a_change_before_it_is_seen)
+{
+    check_order(false);
+    check_order(true);
+}
+
+static void *drop_b(void *result)
+{
+    *(const char **)result = calls_of(SW_CHANGE_DROP, "b", "");
+    return NULL;
+}
+
+/* A save, an image or a sender that has pinned a table keeps it until it ends. */
+Test(places, keep_a_dropped_table_that_is_pinned)
+{
+    pthread_t thread;
+    const char *calls = NULL;
+    struct sw_served first = begin_order(true);
+    (void)calls_of(SW_CHANGE_CREATE, "b", "");
+    struct sw_served *pinned = sw_tables_pin(order.tables, 1);
+    cr_assert_neq(pinned->table, first.table);
+    cr_assert_eq(pthread_create(&thread, NULL, drop_b, &calls), 0);
+    while (!sw_tables_leaves(pinned)) {
+        usleep(100);
+    }
+    usleep(20000);
+    cr_assert_str_eq(order.calls, "p", "the change waits");
+    cr_assert(sw_tables_unpin(order.tables, pinned), "it was dropped");
+    pthread_join(thread, NULL);
+    cr_assert_str_eq(calls, "ptnc");
+    end_order(&first);
 }
