@@ -213,6 +213,23 @@ def many_small_tables():
 
 
 @case
+def created_and_dropped():
+    """a thousand tables that are filled, swapped and dropped leave no memory, thread or file behind, and each has an id of its own"""
+    with Server("--capacity", "4K", "--loops", "2") as server, server.replies() as replies:
+        def cycle(count):
+            for _ in range(count):
+                equal([replies.ask(*words) for words in (("TABLE", "CREATE", "t", "LIKE", "default"), ("SELECT", "t"), ("MSET", *range(20)),
+                                                         ("EXPIRE", 2, 1000), ("SELECT", 0), ("TABLE", "SWAP", "t", "default"), ("TABLE", "DROP", "t"))],
+                      ["OK", "OK", "OK", 1, "OK", "OK", "OK"], "a cycle")
+            return server.resident_bytes(), len(os.listdir(f"/proc/{server.pid()}/task")), server.open_files()
+        before, after = cycle(300), cycle(700)
+        check(after[0] < before[0] + (1 << 17), f"700 tables left {after[0] - before[0]} bytes")
+        equal(after[1:], before[1:], "threads and files")
+        facts = replies.ask("TABLE", "INFO", "default")
+        equal(facts[facts.index(b"id") + 1], 1001, "the id of the last table")
+
+
+@case
 def adds_by_table():
     """ADD calculates with the numbers of its table, and no table without rows of numbers takes it"""
     def row(*numbers):
