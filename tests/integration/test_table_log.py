@@ -71,6 +71,38 @@ class Writer(threading.Thread):
             self.error = why
 
 
+class Grower(threading.Thread):
+    """Adds FRAME keys after the others to the table in place 5, which grows. `acked`: the frames that were answered."""
+
+    FRAME = 250
+
+    def __init__(self, server, first):
+        super().__init__(daemon=True)
+        self.server, self.first, self.acked, self.error = server, first, 0, None
+
+    def keys(self, frame):
+        return list(range(self.first + frame * self.FRAME, self.first + (frame + 1) * self.FRAME))
+
+    def run(self):
+        try:
+            with self.server.connect() as frames:
+                while self.acked < 200:
+                    keys = self.keys(self.acked)
+                    equal(wire.call(frames, wire.SET, keys, keys, table=5).status, wire.OK, "SET")
+                    self.acked += 1
+        except (OSError, wire.Closed):
+            pass  # the server was killed
+        except Exception as why:  # pylint: disable=broad-except
+            self.error = why
+
+    def check(self, server):
+        """Each frame that was answered is in one of the two tables that SWAP exchanged, as a whole."""
+        with server.connect() as frames:
+            for frame in range(self.acked + 1):
+                hits = [wire.call(frames, wire.GET, self.keys(frame), table=number, want_values=True).hits for number in (5, 6)]
+                check(sorted(hits) == [0, self.FRAME] or (frame == self.acked and hits == [0, 0]), f"frame {frame} of {self.acked}: {hits}")
+
+
 def check_prefix(replies, keys, acked):
     """The tables have the writes up to some number that is not below `acked`, each its own, and each write as a whole."""
     found = []
@@ -87,7 +119,7 @@ def check_prefix(replies, keys, acked):
 
 @case
 def kills_beside_pipelines():
-    """after kill -9 four tables have a prefix of each connection's writes over all of them, each whole, and every answered change"""
+    """after kill -9 tables, one of which grows, have a prefix of each connection's writes, each whole, and every answered change"""
     draw = random.Random(SEED)
     with Directory() as folder:
         swaps = 0
@@ -97,11 +129,12 @@ def kills_beside_pipelines():
                 if round_ == 0:
                     for place, name in enumerate(TABLES, 1):
                         equal(replies.ask("TABLE", "CREATE", name, "NUMBER", place, "LIKE", "default"), "OK", name)
-                    create(replies, "e", "f")
-                    for name, value in (("e", 1), ("f", 2)):
+                    for place, (name, value) in enumerate((("e", 1), ("f", 2)), 5):
+                        equal(replies.ask("TABLE", "CREATE", name, "NUMBER", place, "capacity", "1K", "max-capacity", "4M"), "OK", name)
                         select(replies, name)
                         equal(replies.ask("SET", 0, value), "OK", name)
                 writers = [Writer(server, 100 * round_ + 10 * at, at % 2) for at in range(4)]
+                writers.append(Grower(server, 10**6 * (round_ + 1)))
                 for writer in writers:
                     writer.start()
                 eventually(lambda: all(writer.acked > 40 for writer in writers), "writes")
@@ -119,8 +152,9 @@ def kills_beside_pipelines():
                     equal(writer.error, None, "a writer")
                 kept = i
             with durable(folder, level) as server, server.replies() as replies:
-                for writer in writers:
+                for writer in writers[:4]:
                     check_prefix(replies, writer.keys, writer.acked)
+                writers[4].check(server)
                 equal([number(replies, "e", 0), number(replies, "f", 0)], [1, 2] if swaps % 2 == 0 else [2, 1], "the swaps")
                 for i in range(kept + 1):
                     said = replies.ask("SELECT", f"g{round_}-{i}")
