@@ -270,6 +270,30 @@ def kept_in_a_log():
 
 
 @case
+def promoted_beside_changes():
+    """a replica that is promoted among changes has whole ones, goes on with its own, and keeps all of them over a kill"""
+    draw = random.Random(SEED + 30)
+    with Directory() as directory, Server(*SMALL, "--loops", "2") as primary, primary.replies() as ours:
+        changes, flags = Changes(primary, SEED + 31), (directory, draw.choice(("always", "everysec")), *SMALL)
+        with to_be_killed(durable(*flags, "--replicaof", f"127.0.0.1 {primary.port}", errors="replica")) as replica, replica.replies() as theirs:
+            eventually(lambda: info(replica)["master_link_status"] == "up", "connected", 60)
+            time.sleep(draw.random() * 0.2)
+            equal(theirs.ask("REPLICAOF", "NO", "ONE"), "OK", "promotion")
+            equal(contents(theirs), contents(theirs), "it takes no change of the primary")
+            own = Changes(replica, SEED + 32)
+            eventually(lambda: own.steps > 60, "its own changes")
+            own.end()
+            wanted = contents(theirs)
+            replica.kill()
+        changes.end()
+        with to_be_killed(durable(*flags, errors="replica")) as again, again.replies() as theirs:
+            equal(contents(theirs), wanted, "behind a kill")
+            equal(ours.ask("REPLICAOF", "127.0.0.1", again.port), "OK", "the old primary follows")
+            settled(again, primary)
+            again.kill()
+
+
+@case
 def kept_in_snapshots():
     """without a log the files of several tables are at no position: a replica serves them and begins with a snapshot"""
     with Directory() as directory, Server(*SMALL) as primary, primary.replies() as ours:
