@@ -196,8 +196,6 @@ struct sw_backend {
     /* Returns the number of the write that began last. Any thread. NULL where writes are combined.
      */
     uint64_t (*last_sequence)(void *table) SW_NONE_BY_DEFAULT;
-    /* Implements sw_table_is_held. NULL: it never is. */
-    bool (*is_held)(const void *table) SW_NONE_BY_DEFAULT;
     /* Returns the latest clock of the table's batches. Any thread. NULL: entries do not expire. */
     uint64_t (*clock)(const void *table) SW_NONE_BY_DEFAULT;
     /* Implements sw_table_suspend_expiry. Any thread. NULL: entries do not expire. */
@@ -225,6 +223,8 @@ struct sw_backend {
     int (*queue_join)(void *queue, uint32_t thread) SW_NONE_BY_DEFAULT;
     /* NULL: no other process can read the table. */
     const struct sw_exporting *exporting SW_NONE_BY_DEFAULT;
+    /* Implements sw_table_is_held. NULL: it never is. */
+    bool (*is_held)(const void *table) SW_NONE_BY_DEFAULT;
 };
 
 /* Returns whether all operations of a batch are GET or PEEK. */
