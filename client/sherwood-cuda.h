@@ -139,6 +139,14 @@ SHERWOOD_MUST_CHECK int sherwood_cuda_table(struct sherwood_cuda *cuda, const ch
 SHERWOOD_MUST_CHECK int sherwood_cuda_call(struct sherwood_cuda *cuda,
                                            const struct sherwood_cuda_call *call);
 
+/* Carries out several GETs and PEEKs with their requests in flight together, for example of several
+ * tables. All calls have the same `when` and `stream`, and no order among each other. Calls with
+ * arrays that have to be copied, with more keys than frame_ops_max, and in a graph go one by one.
+ * On an error some calls may have been carried out, and the contents of their arrays are undefined.
+ * The sentence begins with the number of the call that failed, from 0 on. */
+SHERWOOD_MUST_CHECK int sherwood_cuda_reads(struct sherwood_cuda *cuda,
+                                            const struct sherwood_cuda_call *calls, size_t count);
+
 /* Does what sherwood_cuda_run does in the order of a stream: after the work that the stream has,
  * and before the work that it gets later. It returns at once. sherwood_cuda_check reports later
  * failures; after a failure the stream goes on, and the answers are not written. Calls of one

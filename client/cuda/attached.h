@@ -257,6 +257,16 @@ bool sw_cuda_ordered_receive(struct sherwood_cuda *cuda);
 
 /* ordered.c. Enqueues a call on its stream, with the context current. Its arrays are registered. */
 int sw_cuda_enqueue(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
+/* The end of a call, which its stream has not got yet. */
+struct sw_cuda_pending {
+    void *stream;
+    uintptr_t done; /* address of the word on the device */
+    uint32_t ticket;
+};
+/* Do the same in two steps: the stream begins the call, and waits for its answers. */
+int sw_cuda_enqueue_begin(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call,
+                          struct sw_cuda_pending *pending);
+int sw_cuda_enqueue_end(struct sherwood_cuda *cuda, const struct sw_cuda_pending *pending);
 /* Returns the first failure since the last check, and clears it. `waits`: first waits for all
  * calls.
  */
@@ -294,6 +304,15 @@ void sw_cuda_direct_close(struct sherwood_cuda *cuda);
 extern const char sw_cuda_direct_image[];
 /* Frees what such kernels use, with the context current. */
 void sw_cuda_direct_free(struct sherwood_cuda *cuda);
+
+/* calls.c */
+
+/* Copies the call of a program that was compiled with this version, an earlier or a later one. */
+int sw_cuda_read_call(const struct sherwood_cuda_call *given, struct sherwood_cuda_call *call);
+/* Waits for the work of a stream, with the context current. Refuses a stream that is captured. */
+int sw_cuda_wait_for_stream(const struct sherwood_cuda *cuda, void *stream);
+/* Carries out a call that has keys and keeps its table open. */
+int sw_cuda_carry_out(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
 
 /* captured.c. Captures a call into the graph of its stream, with the context current. */
 int sw_cuda_capture(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);

@@ -7,7 +7,7 @@
 #include "client/cuda/attached.h"
 
 /* Asks first whether the stream is captured: waiting would end the capture. */
-static int wait_for_stream(const struct sherwood_cuda *cuda, void *stream)
+int sw_cuda_wait_for_stream(const struct sherwood_cuda *cuda, void *stream)
 {
     int capturing = 0;
     int error = cuda->driver.stream_capturing(stream, &capturing);
@@ -75,13 +75,13 @@ static int begin(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *ca
         return status;
     }
     *is_done = false;
-    return call->when == SHERWOOD_CUDA_AFTER ? wait_for_stream(cuda, call->stream) : SHERWOOD_OK;
+    return call->when == SHERWOOD_CUDA_AFTER ? sw_cuda_wait_for_stream(cuda, call->stream)
+                                             : SHERWOOD_OK;
 }
 
 /* The struct of the first version ended before this field. */
 #define FIRST_BYTES offsetof(struct sherwood_cuda_call, cache)
-/* Copies the call of a program that was compiled with this version, an earlier or a later one. */
-static int read_call(const struct sherwood_cuda_call *given, struct sherwood_cuda_call *call)
+int sw_cuda_read_call(const struct sherwood_cuda_call *given, struct sherwood_cuda_call *call)
 {
     const size_t size = given->size;
     bool is_known =
@@ -102,8 +102,7 @@ static int read_call(const struct sherwood_cuda_call *given, struct sherwood_cud
     return SHERWOOD_OK;
 }
 
-/* Carries out a call that keeps its table open. */
-static int run(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
+int sw_cuda_carry_out(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
 {
     if (call->when != SHERWOOD_CUDA_NOW || sw_cuda_direct_takes(cuda, call)) {
         bool is_done;
@@ -128,13 +127,13 @@ int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_ca
     if (cuda == NULL || given == NULL) {
         return SHERWOOD_E_INVALID;
     }
-    int status = read_call(given, &call);
+    int status = sw_cuda_read_call(given, &call);
     if (status != SHERWOOD_OK || call.count == 0) {
         return status;
     }
     status = sw_cuda_table_enter(cuda, &call);
     if (status == SHERWOOD_OK) {
-        status = run(cuda, &call);
+        status = sw_cuda_carry_out(cuda, &call);
         sw_cuda_table_leave(cuda, &call);
     }
     return status;

@@ -305,26 +305,8 @@ static void set_state(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordere
 }
 
 /* Call it without `lock`: a full stream blocks here until earlier calls are done. */
-static int enqueue(struct sherwood_cuda *cuda, struct sw_cuda_ordered *ordered, void *stream)
-{
-    const uintptr_t words = sw_cuda_words_of(cuda, ordered);
-    const uint32_t ticket = ordered->ticket; /* a copy: before this function returns, the call may
-                                                be done and another may have its entry */
-    int error = ordered->is_direct
-                    ? sw_cuda_direct_enqueue(cuda, ordered, words, &ordered->part.call)
-                    : cuda->driver.stream_write(
-                          stream, words + offsetof(struct sw_cuda_words, ready), ticket, 0);
-    set_state(cuda, ordered, error == 0 ? SW_ORDERED_WAITS : SW_ORDERED_FREE);
-    if (error == 0) {
-        error = cuda->driver.stream_wait(stream, words + offsetof(struct sw_cuda_words, done),
-                                         ticket, SW_DRIVER_WAIT_AT_LEAST);
-    }
-    return error == 0 ? SHERWOOD_OK
-                      : sw_cuda_fail(SHERWOOD_E_INVALID, "cannot enqueue on the stream: %s",
-                                     sw_driver_text(&cuda->driver, error));
-}
-
-int sw_cuda_enqueue(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
+int sw_cuda_enqueue_begin(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call,
+                          struct sw_cuda_pending *pending)
 {
     struct sw_cuda_ordered *ordered = NULL;
     int status = sw_cuda_ordered_take(cuda, false, &ordered);
@@ -333,7 +315,36 @@ int sw_cuda_enqueue(struct sherwood_cuda *cuda, const struct sherwood_cuda_call 
     }
     sw_cuda_part_at(cuda, call, 0, call->count, &ordered->part);
     ordered->is_direct = sw_cuda_direct_takes(cuda, call);
-    return enqueue(cuda, ordered, call->stream);
+    const uintptr_t words = sw_cuda_words_of(cuda, ordered);
+    /* copies: before this function returns, the call may be done and another may have its entry */
+    *pending = (struct sw_cuda_pending){.stream = call->stream,
+                                        .done = words + offsetof(struct sw_cuda_words, done),
+                                        .ticket = ordered->ticket};
+    int error =
+        ordered->is_direct
+            ? sw_cuda_direct_enqueue(cuda, ordered, words, &ordered->part.call)
+            : cuda->driver.stream_write(call->stream, words + offsetof(struct sw_cuda_words, ready),
+                                        pending->ticket, 0);
+    set_state(cuda, ordered, error == 0 ? SW_ORDERED_WAITS : SW_ORDERED_FREE);
+    return error == 0 ? SHERWOOD_OK
+                      : sw_cuda_fail(SHERWOOD_E_INVALID, "cannot enqueue on the stream: %s",
+                                     sw_driver_text(&cuda->driver, error));
+}
+
+int sw_cuda_enqueue_end(struct sherwood_cuda *cuda, const struct sw_cuda_pending *pending)
+{
+    const int error = cuda->driver.stream_wait(pending->stream, pending->done, pending->ticket,
+                                               SW_DRIVER_WAIT_AT_LEAST);
+    return error == 0 ? SHERWOOD_OK
+                      : sw_cuda_fail(SHERWOOD_E_INVALID, "cannot enqueue on the stream: %s",
+                                     sw_driver_text(&cuda->driver, error));
+}
+
+int sw_cuda_enqueue(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call)
+{
+    struct sw_cuda_pending pending;
+    const int status = sw_cuda_enqueue_begin(cuda, call, &pending);
+    return status == SHERWOOD_OK ? sw_cuda_enqueue_end(cuda, &pending) : status;
 }
 
 /* Returns the first failure since the last such call, and clears it. Call it with `lock` locked. */

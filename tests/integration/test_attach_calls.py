@@ -6,18 +6,16 @@ import concurrent.futures
 import contextlib
 import ctypes
 import os
-import random
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import types
 import warnings
 
 import fake_torch
-from attached import CAS, DRIVER, E_INVALID, EMULATED, GET, LIBRARY, SET, SMALL, STAGE, Attached, Memory, call_of, capture, gpus, loaded
-from harness import BUILD, ROOT, Skip, case, check, drawn_seed, equal, eventually, main, run
+from attached import CAS, DRIVER, EMULATED, LIBRARY, SMALL, Attached, call_of, capture, gpus, loaded
+from harness import BUILD, ROOT, Skip, case, check, equal, main, run
 from package import LIB, daemon, np, raises, sherwood
 
 
@@ -111,190 +109,6 @@ def tensors_of_details():
             equal((last.previous.view(np.int64).reshape(-1).tolist(), last.evicted_keys), ([6000, 0], None))
     finally:
         del sys.modules["torch"]
-
-
-@case
-def tables():
-    """calls on named tables by one handle: other widths, in order and waiting, through a stage; names and numbers of no table are refused"""
-    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
-    os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
-    with daemon(*SMALL, "--key-bits", "64", program=EMULATED) as server, sherwood.connect(server.unix) as client:
-        for words in (("one",), ("rows", "value-bytes", "16", "value-type", "u64")):
-            equal(server.ask("TABLE", "CREATE", *words), "OK")
-        own, number = Attached(library, driver, server, -1), ctypes.c_uint32()
-        equal(library.sherwood_cuda_stage(own.pointer, ctypes.c_uint64(STAGE)), 0)
-        numbers = [0]
-        for name in (b"one", b"rows", b"one"):
-            equal(library.sherwood_cuda_table(own.pointer, name, ctypes.byref(number), None), 0, library.sherwood_cuda_error())
-            numbers.append(number.value)
-        equal(numbers, [0, 1, 2, 1])
-        equal(library.sherwood_cuda_table(own.pointer, b"none", ctypes.byref(number), None), -17)  # SHERWOOD_E_TABLE
-        check("no such table" in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
-        for kind, in_order in (("shared", 0), ("segment", 2)):
-            for table, width, count in ((0, 1, 300), (1, 1, 700), (2, 2, 600)):
-                keys, values, previous, found = arrays = [Memory(driver, kind) for _ in range(4)]
-                keys.words[:count] = np.arange(count)
-                values.words[:count * width] = np.arange(count * width) * (table + 3)
-                for operation in (SET, GET):
-                    call = call_of(operation, arrays, count, when=in_order)
-                    call.table = table
-                    equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), 0, library.sherwood_cuda_error())
-                    equal(library.sherwood_cuda_check(own.pointer, True), 0, library.sherwood_cuda_error())
-                equal(previous.words[:count * width].tolist(), values.words[:count * width].tolist(), (kind, table))
-                call.table = 3
-                equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), E_INVALID)
-                check("table 3 was not opened" in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
-        equal([len(client), len(client.table("one")), len(client.table("rows"))], [300, 700, 600])
-        equal(server.ask("TABLE", "DROP", "one"), "OK")
-        call.table = 1
-        status = library.sherwood_cuda_call(own.pointer, ctypes.byref(call)) or library.sherwood_cuda_check(own.pointer, True)
-        equal(status, -17, library.sherwood_cuda_error())
-        for words in (("CREATE", "one", "value-bytes", "16"), ("RENAME", "rows", "old"), ("CREATE", "rows")):
-            equal(server.ask("TABLE", *words), "OK")
-        for name, given in ((b"one", 3), (b"rows", 4), (b"old", 2), (b"rows", 4)):  # a name is that of another table by now
-            equal(library.sherwood_cuda_table(own.pointer, name, ctypes.byref(number), None), 0, library.sherwood_cuda_error())
-            equal(number.value, given, name)
-            call = call_of(SET, (*arrays[:2], None, None), 9 * given)
-            call.table = given
-            equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), 0, library.sherwood_cuda_error())
-        equal([len(client.table(name)) for name in ("one", "rows", "old")], [27, 36, 600])
-        for change, status in ((("CREATE", "keys", "value-type", "none"), 0), (("DROP", "keys"), -17)):  # place 0 has values
-            equal(server.ask("TABLE", *change), "OK")
-            if status == 0:
-                equal(library.sherwood_cuda_table(own.pointer, b"keys", ctypes.byref(number), None), 0)
-            call = call_of(SET, (arrays[0], None, None, None), 9)
-            call.table = number.value
-            equal(library.sherwood_cuda_call(own.pointer, ctypes.byref(call)), status, library.sherwood_cuda_error())
-        equal(server.ask("TABLE", "CREATE", "seven", "NUMBER", "7"), "OK")
-        equal(library.sherwood_cuda_table(own.pointer, b"seven", ctypes.byref(number), None), 0)
-        for when, shape, status in ((when, *change) for when in (0, 2) for change in (
-                ((), 0), (("value-bytes", "16"), -17), ((), 0), ((), 0), (("value-bytes", "16"), -17))):  # the number is that of another table
-            equal(server.ask("TABLE", "DROP", "seven"), "OK")
-            equal(server.ask("TABLE", "CREATE", "seven", "NUMBER", "7", *shape), "OK")
-            call = call_of(SET, (*arrays[:2], None, None), 9, when=when)
-            call.table = number.value
-            got = library.sherwood_cuda_call(own.pointer, ctypes.byref(call)) or library.sherwood_cuda_check(own.pointer, True)
-            equal(got, status, library.sherwood_cuda_error())
-            equal(len(client.table("seven")), 0 if status else 9)
-        check("another shape lies in the place of 'seven'" in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
-        own.close()
-        torch = sys.modules["torch"] = fake_torch.module(driver)
-        try:
-            given = torch.tensor([5, 600], torch.int64, fake_torch.Device(0))
-            with client.table("old").attach() as device:
-                values, found = device.get_many(given)
-                equal((values.tolist(), found.tolist()), ([[50, 55], [0, 0]], [True, False]))
-            device, accepted = client.attach(), server.metrics()["sherwood_connections_accepted_total"]
-            old, again = (device.table("old", dtype) for dtype in (None, np.uint32))
-            for stream in (None, fake_torch.Stream()):
-                old.set_many(given, torch.tensor([[1, 2], [3, 4]], torch.int64, fake_torch.Device(0)), stream=stream)
-                device.set_many(given, 9, stream=stream)
-                equal([each.get_many(given, default=0, stream=stream).tolist() for each in (old, again, device)],
-                      [[[1, 2], [3, 4]], [[1, 0, 2, 0], [3, 0, 4, 0]], [9, 9]])
-            equal(server.metrics()["sherwood_connections_accepted_total"], accepted, "they share a connection")
-            raises(sherwood.Refused, "no such table", device.table, "none")
-            raises(TypeError, "3 is not a text", device.table, 3)
-            old.close()
-            old.close()
-            raises(sherwood.Refused, "open its table again", old.get_many, given)
-            equal((again.get_many(given, default=0)[0].tolist(), device.delete_many(given).tolist()), ([1, 0, 2, 0], [True, True]))
-            device.close()
-            raises(sherwood.Refused, "attach again", again.get_many, given)
-            again = client.attach().table("old")  # the handle lives while a Device of it does
-            equal((again.get_many(given, default=0)[0].tolist(), repr(again)), ([1, 2], f"<sherwood.Device {server.unix} cuda:0 table old>"))
-        finally:
-            del sys.modules["torch"]
-
-
-@case
-def dropped_tables():
-    """a handle with 64 tables opens one more in the place of one that was dropped, unless a graph uses that; numbers are not used again"""
-    library, driver = loaded(), ctypes.CDLL(str(DRIVER))
-    with daemon(*SMALL, "--key-bits", "64", "--tables-max", "80", program=EMULATED) as server:
-        own, number, made = Attached(library, driver, server, -1), ctypes.c_uint32(), []
-        stream, graph, arrays = ctypes.c_void_p(), ctypes.c_void_p(), [Memory(driver, "shared") for _ in range(4)]
-        equal(driver.cuStreamCreate(ctypes.byref(stream), 0), 0)
-
-        def opened(name):
-            status = library.sherwood_cuda_table(own.pointer, name, ctypes.byref(number), None)
-            return status or number.value
-
-        def status_of(table, when=0):
-            call = call_of(SET, (*arrays[:2], None, None), 9, when=when, stream=stream)
-            call.table = table
-            return library.sherwood_cuda_call(own.pointer, ctypes.byref(call))
-
-        def change(*words):
-            equal(server.ask("TABLE", *words), "OK")
-
-        for i in range(63):
-            change("CREATE", f"t{i}")
-            made.append(opened(f"t{i}".encode()))
-        equal(made, list(range(1, 64)))
-        change("DROP", "t5")
-        with capture(driver, stream, graph):
-            equal(status_of(6, when=2), 0, library.sherwood_cuda_error())
-        seen, ended = [], threading.Event()
-        thread = threading.Thread(target=lambda: [seen.append(status_of(64)) for _ in iter(ended.is_set, True)], daemon=True)
-        for round_ in range(5):
-            change("CREATE", "again")
-            eventually(lambda: opened(b"again") > 0, "no call uses the table that was dropped")
-            made.append(number.value)
-            equal((status_of(made[-1]), status_of(1)), (0, 0), library.sherwood_cuda_error())
-            if round_ == 0:
-                thread.start()
-            change("DROP", "again")
-        ended.set()
-        thread.join()
-        equal((set(seen) - {0}, len(set(made))), ({-17, E_INVALID}, 68), "calls with the number of a dropped table")
-        check(not 6 + 64 in made and 64 + 64 * 2 in made, f"a graph keeps its table: {made}")
-        equal(status_of(64), E_INVALID)
-        check("table 64 was not opened, or was dropped" in library.sherwood_cuda_error().decode(), library.sherwood_cuda_error())
-        equal((driver.cuGraphDestroy(graph), status_of(6)), (0, E_INVALID))
-        for name in ("again", "more", "full"):
-            change("CREATE", name)
-        equal([opened(name) for name in (b"again", b"more", b"full", b"t0")], [6 + 64, 64 + 64 * 5, -10, 1], library.sherwood_cuda_error())
-        own.close()
-
-
-@case
-def tables_beside_an_oracle():
-    """random calls on several tables, waiting and in order, among CREATE, DROP, SWAP and TRUNCATE, agree with a dictionary for each place"""
-    library, driver, draw = loaded(), ctypes.CDLL(str(DRIVER)), random.Random(drawn_seed())
-    with daemon(*SMALL, "--key-bits", "64", program=EMULATED) as server:
-        own, number, opened, places = Attached(library, driver, server, -1), ctypes.c_uint32(), {0: 0}, {0: {}}
-        keys, values, previous, found = arrays = [Memory(driver, "shared") for _ in range(4)]
-        for _ in range(120):
-            place, other, kind = draw.randrange(4), draw.choice(sorted(places)), draw.randrange(12)
-            if place not in places:
-                equal(server.ask("TABLE", "CREATE", f"t{place}", "NUMBER", place, "LIKE", "default"), "OK")
-                places[place] = {}
-                if place not in opened:
-                    equal(library.sherwood_cuda_table(own.pointer, b"t%d" % place, ctypes.byref(number), None), 0, library.sherwood_cuda_error())
-                    opened[place] = number.value
-            elif kind == 0 and place:
-                equal(server.ask("TABLE", "DROP", place), "OK")
-                del places[place]
-            elif kind == 1:
-                equal(server.ask("TABLE", "SWAP", place, other), "OK")
-                places[place], places[other] = places[other], places[place]
-            elif kind == 2:
-                equal(server.ask("TABLE", "TRUNCATE", place), "OK")
-                places[place].clear()
-            if place in opened:
-                count, when = draw.randrange(1, 30), draw.choice((0, 2))
-                keys.words[:count] = draw.sample(range(60), count)
-                values.words[:count] = [draw.randrange(1000) for _ in range(count)]
-                pairs = list(zip(keys.words[:count].tolist(), values.words[:count].tolist()))
-                call = call_of(draw.choice((SET, SET, GET)), arrays, count, when=when)
-                call.table = opened[place]
-                status = library.sherwood_cuda_call(own.pointer, ctypes.byref(call)) or library.sherwood_cuda_check(own.pointer, True)
-                equal(status, 0 if place in places else -17, library.sherwood_cuda_error())
-                if status == 0:
-                    equal([[value, bit] for value, bit in zip(previous.words[:count].tolist(), np.unpackbits(found.bytes[:8], bitorder="little").tolist())],
-                          [[places[place].get(key, 0), int(key in places[place])] for key, _ in pairs], f"place {place}, when {when}")
-                    places[place].update(pairs if call.operation == SET else ())
-        own.close()
 
 
 @case

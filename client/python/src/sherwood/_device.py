@@ -21,6 +21,7 @@ from ._arrays import check_gradient, check_storage, is_torch, one_number
 from ._device_arrays import Kind, Taken, kind_of, named, take
 from ._device_details import Details, Span
 from ._device_library import ffi, load
+from ._device_segments import Segments
 from ._errors import Lost, Refused, error_of
 from ._facts import Layout, Server, check_arrays, layout_of, read_server
 from ._link import Options, c_text, milliseconds
@@ -120,7 +121,7 @@ class _Attached:
         return any(thread != me for thread in list(self._users))
 
 
-class Device(Details):
+class Device(Details, Segments):
     """The calls of a client on arrays of one GPU; `Client.attach` makes it.
 
     Keys, values and `out` are torch tensors or cupy arrays on that device, or others that have DLPack. They are

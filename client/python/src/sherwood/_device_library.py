@@ -34,6 +34,7 @@ struct sherwood_cuda_call {
     int operand_type; uint32_t range_offset, range_bytes, table; struct sherwood_cache *counts; };
 int sherwood_cuda_table(struct sherwood_cuda *cuda, const char *name, uint32_t *table, void *server);
 int sherwood_cuda_call(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *call);
+int sherwood_cuda_reads(struct sherwood_cuda *cuda, const struct sherwood_cuda_call *calls, size_t count);
 int sherwood_cuda_check(struct sherwood_cuda *cuda, bool waits);
 int sherwood_cuda_unregister(struct sherwood_cuda *cuda, uintptr_t pointer);
 int sherwood_cuda_direct(struct sherwood_cuda *cuda);
