@@ -154,6 +154,40 @@ def ids():
 
 
 @case
+def several_tables():
+    """lookup_tables has the results of lookups of each table, in a compiled program also behind its writes; torch's own check accepts it"""
+    torch = needs_torch()
+    import sherwood.torch  # pylint: disable=import-outside-toplevel,redefined-outer-name
+    with clients() as kinds:
+        kinds[0][0].create_table("rows", value_type="f32", value_bytes=16)
+        for calls, wait in kinds:
+            tables_ = [sherwood.torch.Table(each, wait=wait) for each in (calls, calls.table("rows"))]
+            place = tables_[0].state.device
+            keys, more = torch.arange(99, device=place), torch.arange(40, 140, device=place).reshape(2, 50)[:, ::2]
+
+            def program(keys, more, amounts, both=tables_):
+                both[0].set_(keys, keys * 2)
+                both[1].add_(more.flatten(), amounts)
+                first = sherwood.torch.lookup_tables([(both[1], more), (both[0], more), (both[1], keys[:0])])
+                both[0].delete_(keys)
+                return first
+
+            for run in (program, torch.compile(program, backend="aot_eager", fullgraph=True)):
+                kinds[0][0].flush()
+                calls.table("rows").delete_many(more.flatten())
+                (rows, every), (values, some), (none, _) = run(keys, more, torch.ones(50, 4, device=place))
+                equal((rows.tolist(), every.all().item(), none.shape), ([[[1.] * 4] * 25] * 2, True, (0, 4)))
+                equal((values.tolist(), some.tolist()), (torch.where(more < 99, more * 2, 0).tolist(), (more < 99).tolist()))
+                equal((values.dtype, some.dtype, rows.dtype), (torch.int64, torch.bool, torch.float32))
+            torch.library.opcheck(torch.ops.sherwood.lookup_tables, ([table.number for table in tables_], [table.state for table in tables_], [keys, more]))
+            equal(sherwood.torch.lookup_tables([]), [])
+            if not wait:
+                waits = sherwood.torch.Table(calls)
+                raises(sherwood.Refused, "some Tables wait", sherwood.torch.lookup_tables, [(tables_[0], keys), (waits, keys)])
+            raises(TypeError, "the dtype is int32", sherwood.torch.lookup_tables, [(tables_[0], keys.int())])
+
+
+@case
 def refusals():
     """operators refuse wrong dtypes, shapes and tables that are gone, with the text of the client; the table goes on"""
     torch = needs_torch()

@@ -363,6 +363,7 @@ def closing():
         part = device.table("default")
         its = sherwood.torch.Table(part)
         check(not its.lookup(keys)[1].any() and not part.get_many(keys)[1].any(), "no key is present")
+        equal([each.any().item() for pair in sherwood.torch.lookup_tables([(one, keys), (its, more)]) for each in pair], [False, False, True, True])
         part.close()
         for lookup in (its.lookup, sherwood.torch.Table(part).lookup, part.get_many):
             raises(sherwood.Refused, "this Device is closed: open its table again", lookup, keys)

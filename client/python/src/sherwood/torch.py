@@ -20,7 +20,7 @@ import functools
 import threading
 import weakref
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Iterable, Optional, Union
 
 import numpy as np
 import torch
@@ -36,6 +36,7 @@ _SCHEMAS = {
     "lookup.float": "(int table, Tensor state, Tensor keys, float default) -> (Tensor, Tensor)",
     "lookup_into": "(int table, Tensor state, Tensor keys, Tensor(a!) out, Tensor(b!)? found=None, int? default=None) -> ()",
     "lookup_into.float": "(int table, Tensor state, Tensor keys, Tensor(a!) out, Tensor(b!)? found, float default) -> ()",
+    "lookup_tables": "(int[] tables, Tensor[] states, Tensor[] keys) -> Tensor[]",
     "set_": "(int table, Tensor(a!) state, Tensor keys, Tensor values) -> ()",
     "add_": "(int table, Tensor(a!) state, Tensor keys, Tensor values) -> ()",
     "delete_": "(int table, Tensor(a!) state, Tensor keys) -> Tensor",
@@ -138,6 +139,16 @@ class Table:
             if not _operators.refused(error):
                 raise
             return _CALLS[name](self.number, self.state, *arguments)
+
+
+def lookup_tables(parts: Iterable[tuple[Table, torch.Tensor]]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Returns for pairs of a Table and keys what the Table's lookup returns. The reads are in flight together, and have no order among each other.
+
+    The Tables are of one client and its `table` calls, or of one Device and its `table` calls, and all wait or none does.
+    """
+    pairs = list(parts)
+    flat = torch.ops.sherwood.lookup_tables([table.number for table, _ in pairs], [table.state for table, _ in pairs], [keys for _, keys in pairs])
+    return list(zip(flat[::2], flat[1::2]))
 
 
 class _Ahead:
@@ -366,6 +377,16 @@ def _lookup(number: int, state: torch.Tensor, keys: torch.Tensor, default: Any =
     return values, found
 
 
+def _lookup_tables(numbers: list[int], states: list[torch.Tensor], keys: list[torch.Tensor]) -> list[torch.Tensor]:
+    tables = [_table(number) for number in numbers]
+    if len({table.wait for table in tables}) > 1:
+        raise Refused("lookup_tables: some Tables wait and some do not: make a call for each kind")
+    if not tables:
+        return []
+    parts = [(table.calls, each.contiguous()) for table, each in zip(tables, keys)]
+    return [array for pair in tables[0].calls.get_segments(parts, **_options(tables[0], keys[0])) for array in pair]
+
+
 def _set(number: int, state: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> None:
     table = _table(number)
     table.calls.set_many(keys.contiguous(), values.detach().contiguous(), **_options(table, keys))
@@ -394,14 +415,16 @@ def _results(table: Table, keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tens
             torch.empty(keys.shape, dtype=torch.bool, device=keys.device))
 
 
-_CALLS: dict[str, Callable[..., Any]] = {"lookup": _lookup, "lookup_into": _lookup_into, "set_": _set, "add_": _add,
-                                         "delete_": _delete, "assign_": _assign}
+_CALLS: dict[str, Callable[..., Any]] = {"lookup": _lookup, "lookup_into": _lookup_into, "lookup_tables": _lookup_tables, "set_": _set,
+                                         "add_": _add, "delete_": _delete, "assign_": _assign}
 
 
 def _define() -> torch.library.Library:
     library = torch.library.Library("sherwood", "DEF")
     shapes = {"lookup": lambda number, state, keys, default=None: _results(_table(number), keys),
               "assign_": lambda number, state, keys: _results(_table(number), keys),
+              "lookup_tables": lambda numbers, states, keys: [
+                  array for number, each in zip(numbers, keys) for array in _results(_table(number), each)],
               "delete_": lambda number, state, keys: torch.empty(keys.shape, dtype=torch.bool, device=keys.device)}
     for name, schema in _SCHEMAS.items():
         base = name.partition(".")[0]
