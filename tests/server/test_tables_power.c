@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_tables_power.c - whole servers with several tables and a log, on a disk that loses power at
- * any call of any life: answered writes and changes are there, the tables are those after some step
- * of the client, and each write is there as a whole. A server runs in a process of its own, which a
- * loss of power ends. The test's sw_io_system() replaces the daemon's.
+ * test_tables_power.c - whole servers with several tables, on a disk that loses power at any call
+ * of any life. With a log, answered writes and changes are there, and the tables are those after
+ * one step of the client. Without one the places are those after a step, and each table is that of
+ * its last save or of a later step. A server runs in a process of its own, which a loss of power
+ * ends. The test's sw_io_system() replaces the daemon's.
  */
 #include <criterion/criterion.h>
-#include <hiredis/hiredis.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "server/config/options.h"
 #include "server/log/io.h"
-#include "server/observe/log.h"
-#include "server/server.h"
-#include "tests/support/power_disk.h"
+#include "tests/server/power_server.h"
 
 #ifdef SHERWOOD_CHECKS /* sanitizers are slow */
 enum { LIVES = 10 };
@@ -37,6 +32,7 @@ const struct sw_io *sw_io_system(void)
 /* The contents of a table after a step. */
 struct contents {
     uint32_t exists;
+    uint32_t table;        /* 1, 2, ..: which table it is; 0 in what was read */
     uint32_t values[KEYS]; /* 0: no key */
     uint32_t expires[KEYS];
 };
@@ -49,14 +45,17 @@ struct world {
     struct random random;
     struct random disk_random; /* the disk's: its calls come from any thread */
     enum sw_config_sync level;
+    bool has_log;
     struct state states[4 * STEPS_MAX]; /* [0]: at the start */
     uint32_t last;                      /* the newest state that was sent */
     uint32_t answered, durable;         /* states that stay behind a kill, a loss of power */
     uint32_t written;                   /* state after this connection's last write; 0: none */
     uint32_t value;                     /* of the last write */
-    bool may_fail;                      /* calls fail in this life */
     pid_t server;
-    redisContext *client;
+    struct power_client client;
+    uint32_t tables;               /* made in this life */
+    uint32_t saved[4 * STEPS_MAX]; /* without a log: the state that a table has in its file, or a
+                                      later one */
     uint64_t lost, died_starting;
 };
 
@@ -66,6 +65,7 @@ struct step {
     char commands[COMMANDS_MAX][COMMAND_BYTES];
     int count;
     bool is_write, is_change, waits; /* sets keys; TABLE; WAITAOF */
+    uint32_t saves[2];               /* tables; 0: none */
     uint32_t state;                  /* after it */
 };
 
@@ -100,6 +100,12 @@ static void draw_write(struct world *world, uint32_t place, struct step *step)
     }
 }
 
+/* With a log no table needs a number. */
+static uint32_t new_table(struct world *world)
+{
+    return world->has_log ? 0 : ++world->tables;
+}
+
 /* A random step, whose state is appended. */
 static void draw_step(struct world *world, struct step *step)
 {
@@ -113,27 +119,32 @@ static void draw_step(struct world *world, struct step *step)
     cr_assert_lt(world->last, 4 * STEPS_MAX);
     if (kind == 0) {
         strcpy(add_command(step), "BGSAVE");
-    } else if (kind == 7) {
+    } else if (kind == 7 && world->has_log) {
         strcpy(add_command(step), "WAITAOF 1 0 0"); /* of this connection's writes */
         step->waits = true;
     } else if (kind == 1 && places[place].exists) {
         snprintf(add_command(step), COMMAND_BYTES, "TABLE SAVE %s", name);
+        step->saves[0] = places[place].table;
     } else if (kind < 6 && !places[place].exists) {
         snprintf(add_command(step), COMMAND_BYTES, "TABLE CREATE %s LIKE default", name);
-        places[place].exists = step->is_change = true;
+        places[place] = (struct contents){.exists = true, .table = new_table(world)};
+        step->saves[0] = world->tables; /* an empty table needs no file */
+        step->is_change = true;
     } else if (kind == 2 && place > 0) {
         snprintf(add_command(step), COMMAND_BYTES, "TABLE DROP %s", name);
         memset(&places[place], 0, sizeof(places[place]));
         step->is_change = true;
     } else if (kind < 6 && places[other].exists) {
         const struct contents swapped = places[place];
+        step->saves[0] = place == other ? 0 : places[place].table;
+        step->saves[1] = place == other ? 0 : places[other].table;
         snprintf(add_command(step), COMMAND_BYTES, "TABLE SWAP %s %s", name, names[other]);
         places[place] = places[other];
         places[other] = swapped;
         step->is_change = true;
     } else if (kind == 6 && places[place].exists) {
         snprintf(add_command(step), COMMAND_BYTES, "TABLE TRUNCATE %s", name);
-        places[place] = (struct contents){.exists = true};
+        places[place] = (struct contents){.exists = true, .table = places[place].table};
     } else {
         draw_write(world, places[place].exists ? place : 0, step);
     }
@@ -141,61 +152,20 @@ static void draw_step(struct world *world, struct step *step)
 
 /* --- the client ------------------------------------------------------------------------------- */
 
-/* Returns the next reply, or NULL: the disk is dead, or calls failed and the server refuses. */
-static redisReply *next_reply(struct world *world)
-{
-    redisContext *client = world->client;
-    void *reply = NULL;
-    int done = 0;
-    while (done == 0) {
-        if (redisBufferWrite(client, &done) != REDIS_OK) {
-            cr_assert(power_disk_is_dead(), "%s", client->errstr);
-            return NULL;
-        }
-    }
-    for (int waits = 0;; waits++) {
-        struct pollfd fd = {.fd = client->fd, .events = POLLIN};
-        cr_assert_eq(redisGetReplyFromReader(client, &reply), REDIS_OK, "%s", client->errstr);
-        if (reply != NULL) {
-            break;
-        }
-        const int ready = poll(&fd, 1, 20);
-        if (ready > 0 && redisBufferRead(client) != REDIS_OK) {
-            cr_assert(power_disk_is_dead(), "%s", client->errstr);
-            return NULL;
-        }
-        if (ready == 0 && world->may_fail && waits > 10) {
-            return NULL; /* a broken log could hold the reply back for seconds */
-        }
-    }
-    redisReply *got = reply;
-    if (got->type == REDIS_REPLY_ERROR && strstr(got->str, "save already in progress") == NULL) {
-        cr_assert(world->may_fail || power_disk_is_dead(), "%s", got->str);
-        freeReplyObject(got);
-        return NULL;
-    }
-    return got;
-}
-
-static redisReply *ask(struct world *world, const char *command)
-{
-    cr_assert_eq(redisAppendCommand(world->client, command), REDIS_OK);
-    return next_reply(world);
-}
-
 /* Reads the replies of a step. Returns whether it was answered. */
 static bool finish(struct world *world, const struct step *step)
 {
     for (int i = 0; i < step->count; i++) {
-        redisReply *reply = next_reply(world);
+        redisReply *reply = power_reply(&world->client);
         if (reply == NULL) {
             return false;
         }
         freeReplyObject(reply);
     }
+    world->saved[step->saves[0]] = world->saved[step->saves[1]] = step->state;
     world->answered = step->state;
     world->written = step->is_write ? step->state : world->written;
-    if (world->level == SW_CONFIG_ALWAYS || step->is_change) {
+    if ((world->has_log && world->level == SW_CONFIG_ALWAYS) || step->is_change) {
         world->durable = step->state;
     } else if (step->waits && world->written > world->durable) {
         world->durable = world->written;
@@ -207,12 +177,12 @@ static bool finish(struct world *world, const struct step *step)
 static void work(struct world *world)
 {
     struct step steps[3];
-    const uint64_t depth = world->may_fail ? 1 : 1 + random_below(&world->random, 3);
+    const uint64_t depth = world->client.may_fail ? 1 : 1 + random_below(&world->random, 3);
     for (uint64_t i = 0, count = random_below(&world->random, STEPS_MAX); i < count; i += depth) {
         for (uint64_t at = 0; at < depth; at++) {
             draw_step(world, &steps[at]);
             for (int command = 0; command < steps[at].count; command++) {
-                redisAppendCommand(world->client, steps[at].commands[command]);
+                redisAppendCommand(world->client.context, steps[at].commands[command]);
             }
         }
         for (uint64_t at = 0; at < depth; at++) {
@@ -225,55 +195,16 @@ static void work(struct world *world)
 
 /* --- lives ------------------------------------------------------------------------------------ */
 
-/* Serves until the disk dies. Sends the port to `fd` once everything is loaded. */
-static void serve(const struct world *world, int fd)
-{
-    struct sw_config config;
-    struct sw_server_stats stats;
-    struct sw_server *server = NULL;
-    power_disk_end_process();
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    sw_config_init(&config);
-    config.backend = SW_BACKEND_CPU;
-    config.capacity = 1024;
-    config.arena_bytes = 1 << 22;
-    config.resp_request_bytes_max = 1 << 16;
-    config.frame_ops_max = config.round_ops_max = 256;
-    config.resp_arguments_max = 64;
-    config.loops = 1;
-    config.port = config.http_port = 0;
-    config.appendonly = 1;
-    config.appendfsync = world->level;
-    config.log_segment_bytes = 1 << 15;
-    strcpy(config.save, "");
-    strcpy(config.data_dir, "/data");
-    sw_config_fit(&config);
-    if (sw_server_start(&config, NULL, &server) == 0) {
-        struct pollfd stopped = {.fd = sw_server_stopped_fd(server), .events = POLLIN};
-        while (sw_server_is_loading(server) && poll(&stopped, 1, 1) == 0) {
-        }
-        sw_server_snapshot(server, &stats);
-        if (poll(&stopped, 1, 0) == 0 &&
-            write(fd, &stats.tcp_port, sizeof(stats.tcp_port)) == (ssize_t)sizeof(stats.tcp_port)) {
-            (void)poll(&stopped, 1, -1);
-        }
-    }
-    _exit(1);
-}
-
 /* Ends the server. */
 static void stop(struct world *world)
 {
     int status = 0;
-    if (world->client != NULL) {
-        redisFree(world->client);
-        world->client = NULL;
-    }
+    power_disconnect(&world->client);
     kill(world->server, SIGKILL);
     cr_assert_eq(waitpid(world->server, &status, 0), world->server);
     const bool is_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
     cr_assert(is_killed || (WIFEXITED(status) && WEXITSTATUS(status) == POWER_DISK_EXIT) ||
-                  (world->may_fail && WIFEXITED(status)),
+                  (world->client.may_fail && WIFEXITED(status)),
               "the server has ended with status %x", status);
 }
 
@@ -286,7 +217,7 @@ static bool start(struct world *world)
     world->disk_random.state = random_next(&world->random); /* the process has its own copy */
     world->server = fork();
     if (world->server == 0) {
-        serve(world, pipe_of[1]);
+        power_serve(world->level, world->has_log, pipe_of[1]);
     }
     close(pipe_of[1]);
     const bool has_port = read(pipe_of[0], &port, sizeof(port)) == (ssize_t)sizeof(port);
@@ -295,10 +226,7 @@ static bool start(struct world *world)
         stop(world);
         return false;
     }
-    world->client = redisConnect("127.0.0.1", port);
-    cr_assert(world->client != NULL);
-    if (world->client->err != 0) {
-        cr_assert(power_disk_is_dead(), "%s", world->client->errstr);
+    if (!power_connect(&world->client, port)) {
         stop(world);
         return false;
     }
@@ -310,14 +238,14 @@ static bool read_table(struct world *world, const char *name, struct contents *c
 {
     char command[COMMAND_BYTES];
     snprintf(command, sizeof(command), "SELECT %s", name);
-    redisAppendCommand(world->client, command);
-    redisAppendCommand(world->client, "MGET 0 1 2 3 4 5 6 7");
+    redisAppendCommand(world->client.context, command);
+    redisAppendCommand(world->client.context, "MGET 0 1 2 3 4 5 6 7");
     for (int key = 0; key < KEYS; key++) {
-        redisAppendCommand(world->client, "TTL %d", key);
+        redisAppendCommand(world->client.context, "TTL %d", key);
     }
     redisReply *replies[2 + KEYS];
     for (int i = 0; i < 2 + KEYS; i++) {
-        replies[i] = next_reply(world);
+        replies[i] = power_reply(&world->client);
         if (replies[i] == NULL) {
             return false;
         }
@@ -338,7 +266,8 @@ static bool read_table(struct world *world, const char *name, struct contents *c
 static bool read_state(struct world *world, struct state *state)
 {
     memset(state, 0, sizeof(*state));
-    redisReply *list = ask(world, "TABLE LIST");
+    redisAppendCommand(world->client.context, "TABLE LIST");
+    redisReply *list = power_reply(&world->client);
     bool is_good = list != NULL;
     for (size_t i = 0; is_good && i < list->elements; i++) {
         const redisReply *row = list->element[i];
@@ -371,6 +300,62 @@ static void print_state(const char *what, uint32_t number, const struct state *s
     fprintf(stderr, "\n");
 }
 
+static bool equals(const struct contents *one, const struct contents *other)
+{
+    return one->exists == other->exists &&
+           memcmp(one->values, other->values, sizeof(one->values)) == 0 &&
+           memcmp(one->expires, other->expires, sizeof(one->expires)) == 0;
+}
+
+/* Returns whether the table had these contents after its last save. */
+static bool was(const struct world *world, uint32_t table, const struct contents *found)
+{
+    for (uint32_t at = world->saved[table]; at <= world->last; at++) {
+        for (int place = 0; place < PLACES; place++) {
+            const struct contents *contents = &world->states[at].places[place];
+            if (contents->table == table && equals(contents, found)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Returns whether a start may find this after the step `at`. */
+static bool fits(const struct world *world, uint32_t at, const struct state *found)
+{
+    bool fits = true;
+    for (int place = 0; place < PLACES; place++) {
+        const struct contents *wanted = &world->states[at].places[place];
+        fits = fits && (world->has_log || !wanted->exists
+                            ? equals(wanted, &found->places[place])
+                            : found->places[place].exists &&
+                                  was(world, wanted->table, &found->places[place]));
+    }
+    return fits;
+}
+
+/* Goes on from the state `at`. */
+static void go_on(struct world *world, uint32_t at, const struct state *found)
+{
+    world->lost += world->last - at;
+    if (!world->has_log) {
+        world->states[at] = *found;
+        world->tables = 0;
+        world->durable = at;
+        for (int place = 0; place < PLACES; place++) {
+            world->states[at].places[place].table =
+                found->places[place].exists ? ++world->tables : 0;
+        }
+        memset(world->saved, 0, sizeof(world->saved));
+    }
+    /* the kernel alone may have the other steps: those up to `durable` survive a loss of power */
+    memmove(world->states, world->states + world->durable,
+            (at - world->durable + 1) * sizeof(world->states[0]));
+    world->last = world->answered = at - world->durable;
+    world->durable = world->written = 0;
+}
+
 /* The tables are those after some step that is not before `least`; goes on from there. Returns
  * false if the server could not be read. */
 static bool check(struct world *world, uint32_t least)
@@ -380,22 +365,17 @@ static bool check(struct world *world, uint32_t least)
         return false;
     }
     uint32_t at = world->last;
-    while (at > least && memcmp(&world->states[at], &found, sizeof(found)) != 0) {
+    while (at > least && !fits(world, at, &found)) {
         at--;
     }
-    if (memcmp(&world->states[at], &found, sizeof(found)) != 0) {
+    if (!fits(world, at, &found)) {
         for (uint32_t i = 0; i <= world->last; i++) {
             print_state(i == least ? "least" : "state", i, &world->states[i]);
         }
         print_state("found", 0, &found);
         cr_assert(false, "the tables are those of no step behind the promised one");
     }
-    world->lost += world->last - at;
-    /* the kernel alone may have the other steps: those up to `durable` survive a loss of power */
-    memmove(world->states, world->states + world->durable,
-            (at - world->durable + 1) * sizeof(world->states[0]));
-    world->last = world->answered = at - world->durable;
-    world->durable = world->written = 0;
+    go_on(world, at, &found);
     return true;
 }
 
@@ -403,7 +383,7 @@ static struct random *draw_troubles(struct world *world, uint32_t calls)
 {
     struct random *power = random_below(&world->random, 4) != 0 ? &world->disk_random : NULL;
     const bool fails = random_below(&world->random, 4) == 0;
-    world->may_fail |= fails; /* a log that broke may still be broken */
+    world->client.may_fail |= fails; /* a log that broke may still be broken */
     power_disk_fail(fails ? 10 + (uint32_t)random_below(&world->random, 90) : 0,
                     &world->disk_random);
     power_disk_crash_before(random_below(&world->random, 3) != 0
@@ -417,7 +397,7 @@ static struct random *draw_troubles(struct world *world, uint32_t calls)
 static void start_again(struct world *world, uint32_t least)
 {
     for (;;) {
-        world->may_fail = false;
+        world->client.may_fail = false;
         draw_troubles(world, 150);
         if (start(world)) {
             if (check(world, least)) {
@@ -433,21 +413,22 @@ static void start_again(struct world *world, uint32_t least)
     }
 }
 
-static void run_lives(enum sw_config_sync level, int lives)
+static void run_lives(bool has_log, enum sw_config_sync level, int lives)
 {
     static struct world worlds[1];
     struct world *world = worlds;
-    world->random = random_of((uint64_t)level);
-    world->disk_random = random_of((uint64_t)level + 3);
+    world->random = random_of(2 * (uint64_t)level + has_log);
     world->level = level;
+    world->has_log = has_log;
     power_disk_init();
-    world->states[0].places[0].exists = true;
+    world->states[0].places[0] = (struct contents){.exists = true, .table = new_table(world)};
     cr_assert(start(world));
     for (int i = 0; i < lives; i++) {
         struct random *power = draw_troubles(world, 400);
         work(world);
         power_disk_crash(power);
-        const uint32_t least = power_disk_lost_power() ? world->durable : world->answered;
+        const uint32_t least =
+            power_disk_lost_power() || !world->has_log ? world->durable : world->answered;
         stop(world);
         power_disk_reboot();
         start_again(world, least);
@@ -469,15 +450,20 @@ TestSuite(tables_power, .init = set_up, .timeout = 120);
 
 Test(tables_power, always)
 {
-    run_lives(SW_CONFIG_ALWAYS, LIVES);
+    run_lives(true, SW_CONFIG_ALWAYS, LIVES);
 }
 
 Test(tables_power, everysec)
 {
-    run_lives(SW_CONFIG_EVERYSEC, LIVES);
+    run_lives(true, SW_CONFIG_EVERYSEC, LIVES);
 }
 
 Test(tables_power, no)
 {
-    run_lives(SW_CONFIG_NO, LIVES);
+    run_lives(true, SW_CONFIG_NO, LIVES);
+}
+
+Test(tables_power, without_a_log)
+{
+    run_lives(false, SW_CONFIG_NO, LIVES);
 }
