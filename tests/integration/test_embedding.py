@@ -16,7 +16,7 @@ import unittest.mock
 import fake_torch
 from attached import DRIVER, EMULATED, LIBRARY, SMALL, loaded
 from harness import Skip, case, check, equal, eventually, main
-from package import daemon, np, pause, raises, sherwood
+from package import daemon, in_child, np, pause, raises, sherwood
 from torch_clients import COMMON, ROWS, clients, needs_gpu, needs_torch
 
 
@@ -226,6 +226,7 @@ def embedding_attached():
             with unittest.mock.patch.multiple(torch.cuda, **fakes):
                 compare_prefetches(torch, table, client)
                 layer = sherwood.torch.Embedding(table, 4, lr=1)
+                in_child(lambda: raises(sherwood.Lost, "belongs to the process", layer.prefetch, keys))
                 layer.prefetch(keys)
                 device.close()
                 raises(sherwood.Refused, "this Device is closed", layer.prefetch, keys)
