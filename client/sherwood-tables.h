@@ -51,11 +51,12 @@ struct sherwood_segment {
  * have keys of the same width, and use the connections of `client`. A table may have several
  * segments. An absent key has zeros as its value. There may be any number of segments and keys:
  * they go in several frames if they are many. If all arrays lie in regions, each segment goes
- * through the ring as a request of its own; otherwise no array may lie in memory of a device. A
- * refused segment fails the whole call; the server may have read the others. On an error the
- * contents of `values` and `found` are undefined. The sentence names the segment, from 0 on: the
- * one of the call by the ring, else the one of the frame. SHERWOOD_E_TABLE, SHERWOOD_E_REQUEST: as
- * sherwood_get, or the server is older than segments. Not for handles of clusters. */
+ * through the ring as a request of its own; otherwise no array may lie in memory of a device
+ * (sherwood_cuda_reads is for such arrays). A refused segment fails the whole call; the server may
+ * have read the others. On an error the contents of `values` and `found` are undefined. The
+ * sentence names the segment, from 0 on: the one of the call by the ring, else the one of the
+ * frame. SHERWOOD_E_TABLE, SHERWOOD_E_REQUEST: as sherwood_get, or the server is older than
+ * segments. Not for handles of clusters. */
 SHERWOOD_MUST_CHECK int sherwood_get_segments(struct sherwood *client,
                                               const struct sherwood_segment *segments,
                                               size_t count);

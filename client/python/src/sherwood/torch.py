@@ -187,7 +187,7 @@ class Embedding(torch.nn.Module):
     expiry: a row that vanishes between the passes would come back as its gradient alone. The rows are not in the
     state_dict: a checkpoint of them is a snapshot of the server (SAVE).
 
-    `prefetch(keys)` begins to read the rows of a batch to come, over a connection of its own, or of a Device in a thread:
+    `prefetch(keys)` begins to read the rows of a batch to come: over a connection of its own, or by a thread over a Device:
 
         rows = layer(keys)
         layer.prefetch(next_keys)            # its rows come while this batch computes
