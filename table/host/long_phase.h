@@ -56,8 +56,7 @@ static inline int sw_batch_enter_write(struct sw_phase_lock *lock, const struct 
 /* Counts the batch, and ends the phase that sw_batch_enter_write began. */
 static inline void sw_batch_leave_write(struct sw_phase_lock *lock, struct sw_batch *batch)
 {
-    batch->write_sequence = sw_phase_lock_count(lock);
-    sw_phase_lock_leave_write(lock);
+    batch->write_sequence = sw_phase_lock_leave_counted(lock);
 }
 
 /* Makes the phase that sw_batch_enter_write began a long one, calls run() in it, counts the batch

@@ -96,17 +96,27 @@ void sw_phase_lock_leave_read(struct sw_phase_lock *lock)
     pthread_mutex_unlock(&lock->mutex);
 }
 
+/* Takes the number while it holds the mutex, as sw_phase_lock_writers promises. */
+static inline uint64_t count(struct sw_phase_lock *lock)
+{
+    lock->writers = sw_sequencer_next(lock->sequencer);
+    return lock->writers;
+}
+
 uint64_t sw_phase_lock_enter_write(struct sw_phase_lock *lock)
 {
-    (void)sw_phase_lock_enter_uncounted(lock);
-    return sw_phase_lock_count(lock);
+    (void)take_turn(lock, true, true);
+    const uint64_t number = count(lock);
+    pthread_mutex_unlock(&lock->mutex);
+    return number;
 }
 
 uint64_t sw_phase_lock_enter_uncounted(struct sw_phase_lock *lock)
 {
     (void)take_turn(lock, true, true);
+    uint64_t writers = lock->writers;
     pthread_mutex_unlock(&lock->mutex);
-    return sw_phase_lock_writers(lock);
+    return writers;
 }
 
 bool sw_phase_lock_try_uncounted(struct sw_phase_lock *lock)
@@ -127,9 +137,18 @@ void sw_phase_lock_lengthen(struct sw_phase_lock *lock)
     pthread_mutex_unlock(&lock->mutex);
 }
 
-void sw_phase_lock_leave_write(struct sw_phase_lock *lock)
+uint64_t sw_phase_lock_count(struct sw_phase_lock *lock)
 {
     pthread_mutex_lock(&lock->mutex);
+    assert(lock->readers == 0 && lock->serving != lock->next); /* the caller holds the lock */
+    const uint64_t number = count(lock);
+    pthread_mutex_unlock(&lock->mutex);
+    return number;
+}
+
+/* Ends the phase of a writer, which has locked the mutex. */
+static inline void leave_write(struct sw_phase_lock *lock)
+{
     assert(lock->readers == 0 && lock->serving != lock->next);
     __atomic_store_n(&lock->is_long, false, __ATOMIC_RELAXED);
     lock->serving++;
@@ -139,13 +158,32 @@ void sw_phase_lock_leave_write(struct sw_phase_lock *lock)
     pthread_mutex_unlock(&lock->mutex);
 }
 
+void sw_phase_lock_leave_write(struct sw_phase_lock *lock)
+{
+    pthread_mutex_lock(&lock->mutex);
+    leave_write(lock);
+}
+
+uint64_t sw_phase_lock_leave_counted(struct sw_phase_lock *lock)
+{
+    pthread_mutex_lock(&lock->mutex);
+    const uint64_t number = count(lock);
+    leave_write(lock);
+    return number;
+}
+
 uint64_t sw_phase_lock_writers(struct sw_phase_lock *lock)
 {
-    return __atomic_load_n(&lock->writers, __ATOMIC_ACQUIRE);
+    pthread_mutex_lock(&lock->mutex);
+    uint64_t writers = lock->writers;
+    pthread_mutex_unlock(&lock->mutex);
+    return writers;
 }
 
 void sw_phase_lock_set_writers(struct sw_phase_lock *lock, uint64_t writers)
 {
-    __atomic_store_n(&lock->writers, writers, __ATOMIC_RELEASE);
+    pthread_mutex_lock(&lock->mutex);
+    lock->writers = writers;
     sw_sequencer_set(lock->sequencer, writers);
+    pthread_mutex_unlock(&lock->mutex);
 }

@@ -28,7 +28,7 @@ struct sw_phase_lock {
     uint64_t recalls;               /* times that all tickets behind `serving` became void */
     bool is_long;                   /* atomic, set under `mutex`: a writer holds a long phase */
     uint32_t readers;               /* readers that hold the lock */
-    uint64_t writers;               /* atomic: number of the last counted writer */
+    uint64_t writers;               /* number of the last counted writer */
     struct sw_sequencer *sequencer; /* numbers the counted writers; borrowed, or `own` */
     struct sw_sequencer own;
 };
@@ -53,12 +53,9 @@ uint64_t sw_phase_lock_enter_uncounted(struct sw_phase_lock *lock);
  * returns false. */
 bool sw_phase_lock_try_uncounted(struct sw_phase_lock *lock);
 /* Counts a writer that holds the lock without being counted. Returns its number. */
-static inline uint64_t sw_phase_lock_count(struct sw_phase_lock *lock)
-{
-    const uint64_t number = sw_sequencer_next(lock->sequencer);
-    __atomic_store_n(&lock->writers, number, __ATOMIC_RELEASE);
-    return number;
-}
+uint64_t sw_phase_lock_count(struct sw_phase_lock *lock);
+/* Does the same, and leaves. */
+uint64_t sw_phase_lock_leave_counted(struct sw_phase_lock *lock);
 /* Makes the phase of a writer long until the writer leaves. Another thread may leave for it. */
 void sw_phase_lock_lengthen(struct sw_phase_lock *lock);
 
@@ -68,7 +65,8 @@ static inline bool sw_phase_lock_is_long(const struct sw_phase_lock *lock)
     return __atomic_load_n(&lock->is_long, __ATOMIC_RELAXED);
 }
 
-/* Returns the number of the last counted writer. It does not change during a read phase. */
+/* Returns the number of the last counted writer, after a writer that is being counted. It does not
+ * change during a read phase. */
 uint64_t sw_phase_lock_writers(struct sw_phase_lock *lock);
 /* Sets the number of the last counted writer, also in the sequencer. No thread may hold the lock or
  * wait for it, or take a number from the sequencer. */

@@ -155,3 +155,128 @@ Test(phase_lock, reader_does_not_starve)
 {
     does_not_starve(endless_writer_main, false);
 }
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+static void *count_main(void *argument)
+{
+    struct shared *shared = argument;
+    (void)sw_phase_lock_leave_counted(&shared->lock);
+    atomic_store(&shared->stop, true);
+    return NULL;
+}
+
+static void *look_main(void *argument)
+{
+    struct shared *shared = argument;
+    const uint64_t last = sw_sequencer_last(shared->lock.sequencer);
+    atomic_fetch_add(&shared->errors, sw_phase_lock_writers(&shared->lock) < last);
+    atomic_store(&shared->stop, true);
+    return NULL;
+}
+
+/* A thread that has read a number of the sequencer also sees that number of its writer: both happen
+ * under the mutex, which the test holds. */
+Test(phase_lock, numbers_are_taken_under_the_mutex)
+{
+    struct shared shared = {.value = 0};
+    pthread_t counts, looks;
+    cr_assert_eq(sw_phase_lock_init(&shared.lock, NULL), 0);
+    (void)sw_phase_lock_enter_uncounted(&shared.lock);
+    pthread_mutex_lock(&shared.lock.mutex);
+    cr_assert_eq(pthread_create(&counts, NULL, count_main, &shared), 0);
+    for (int i = 0; i < 100 && !atomic_load(&shared.stop); i++) {
+        nap(); /* in vain, unless the thread counts without the mutex */
+    }
+    cr_assert_eq(sw_sequencer_last(shared.lock.sequencer), 0);
+    pthread_mutex_unlock(&shared.lock.mutex);
+    pthread_join(counts, NULL);
+    atomic_store(&shared.stop, false);
+    pthread_mutex_lock(&shared.lock.mutex);
+    const uint64_t number = sw_sequencer_next(shared.lock.sequencer);
+    cr_assert_eq(pthread_create(&looks, NULL, look_main, &shared), 0);
+    for (int i = 0; i < 100 && !atomic_load(&shared.stop); i++) {
+        nap();
+    }
+    shared.lock.writers = number;
+    pthread_mutex_unlock(&shared.lock.mutex);
+    pthread_join(looks, NULL);
+    cr_assert_eq(number, 2);
+    cr_assert_eq(atomic_load(&shared.errors), 0);
+    sw_phase_lock_fini(&shared.lock);
+}
+
+/* --- long phases ------------------------------------------------------------------------------ */
+
+static void *patient_writer_main(void *argument)
+{
+    struct shared *shared = argument;
+    sw_phase_lock_enter_write(&shared->lock);
+    shared->value++;
+    sw_phase_lock_leave_write(&shared->lock);
+    return NULL;
+}
+
+/* Enters and leaves at once, if no long phase prevents it. */
+static bool may_read(struct sw_phase_lock *lock)
+{
+    const bool enters = sw_phase_lock_try_read(lock);
+    if (enters) {
+        sw_phase_lock_leave_read(lock);
+    }
+    return enters;
+}
+
+static bool may_write(struct sw_phase_lock *lock)
+{
+    const bool enters = sw_phase_lock_try_uncounted(lock);
+    if (enters) {
+        sw_phase_lock_leave_write(lock);
+    }
+    return enters;
+}
+
+static void *impatient_main(void *argument)
+{
+    struct shared *shared = argument;
+    const bool enters = may_read(&shared->lock) || may_write(&shared->lock);
+    atomic_fetch_add(&shared->errors, enters);
+    return NULL;
+}
+
+static void wait_for_tickets(struct sw_phase_lock *lock, uint64_t behind)
+{
+    bool are = false;
+    while (!are) {
+        pthread_mutex_lock(&lock->mutex);
+        are = lock->next >= lock->serving + behind;
+        pthread_mutex_unlock(&lock->mutex);
+    }
+}
+
+/* A thread that waits when the phase becomes long is turned away, and so is one that comes later. A
+ * patient writer gets in behind it. */
+Test(phase_lock, long_writes_turn_others_away)
+{
+    struct shared shared = {.value = 0};
+    pthread_t patient, impatient;
+    cr_assert_eq(sw_phase_lock_init(&shared.lock, NULL), 0);
+    cr_assert(may_read(&shared.lock) && may_write(&shared.lock));
+    sw_phase_lock_enter_write(&shared.lock);
+    cr_assert_eq(pthread_create(&impatient, NULL, impatient_main, &shared), 0);
+    wait_for_tickets(&shared.lock, 2);
+    cr_assert_eq(pthread_create(&patient, NULL, patient_writer_main, &shared), 0);
+    wait_for_tickets(&shared.lock, 3);
+    sw_phase_lock_lengthen(&shared.lock);
+    pthread_join(impatient, NULL);
+    cr_assert_not(may_read(&shared.lock) || may_write(&shared.lock));
+    cr_assert(sw_phase_lock_is_long(&shared.lock));
+    cr_assert_eq(shared.value, 0);
+    sw_phase_lock_leave_write(&shared.lock);
+    pthread_join(patient, NULL);
+    cr_assert_not(sw_phase_lock_is_long(&shared.lock));
+    cr_assert(may_read(&shared.lock) && may_write(&shared.lock));
+    cr_assert_eq(shared.value, 1);
+    cr_assert_eq(atomic_load(&shared.errors), 0);
+    sw_phase_lock_fini(&shared.lock);
+}

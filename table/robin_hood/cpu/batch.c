@@ -187,12 +187,11 @@ static bool write_or_hand_over(struct sw_cpu *cpu, struct sw_batch *batch,
         sw_long_phase_run(&cpu->long_phase, &cpu->lock, grow_and_write, cpu, batch);
         return false;
     }
-    batch->write_sequence = sw_phase_lock_count(&cpu->lock);
     return true;
 }
 
-/* Carries out a batch in a write phase, and numbers it. Returns false if the phase has become that
- * of the batch: it ends with the batch. */
+/* Carries out a batch in a write phase. Returns false if the phase has become that of the batch:
+ * the batch is numbered, and ends the phase. */
 __attribute__((always_inline)) static inline bool
 write_in_phase(struct sw_cpu *cpu, struct sw_batch *batch, const struct sw_cpu_mix *mix)
 {
@@ -202,14 +201,17 @@ write_in_phase(struct sw_cpu *cpu, struct sw_batch *batch, const struct sw_cpu_m
         return write_or_hand_over(cpu, batch, mix);
     }
     write_batch(cpu, batch, mix);
-    batch->write_sequence = sw_phase_lock_count(&cpu->lock);
     return true;
 }
 
 static bool write_alone(struct sw_cpu *cpu, struct sw_batch *batch)
 {
     const struct sw_cpu_mix mix = mix_of(batch);
-    return write_in_phase(cpu, batch, &mix);
+    const bool in_phase = write_in_phase(cpu, batch, &mix);
+    if (in_phase) {
+        batch->write_sequence = sw_phase_lock_count(&cpu->lock);
+    }
+    return in_phase;
 }
 
 __attribute__((always_inline)) static inline int
@@ -217,7 +219,7 @@ run_alone(struct sw_cpu *cpu, struct sw_batch *batch, const struct sw_cpu_mix *m
 {
     const int status = sw_batch_enter_write(&cpu->lock, batch);
     if (status == SW_OK && write_in_phase(cpu, batch, mix)) {
-        sw_phase_lock_leave_write(&cpu->lock);
+        sw_batch_leave_write(&cpu->lock, batch);
     }
     return status;
 }
