@@ -92,6 +92,9 @@ void sw_cache_cpu_take_image(struct sw_cache_cpu_table *table, struct sw_batch *
             return;
         }
         batch->image.sequence = sw_phase_lock_enter_uncounted(&table->phases);
+        if (image->memory != NULL && sw_pass_is_long(table->bytes, &table->tuning)) {
+            sw_phase_lock_lengthen(&table->phases);
+        }
         uint64_t began_ns = sw_now_ns();
         batch->image.epoch = table->epoch;
         filled = fill(table, image);

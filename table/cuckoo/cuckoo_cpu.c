@@ -281,11 +281,20 @@ static void take_image(struct cuckoo *cuckoo, struct sw_batch *batch)
         return;
     }
     (void)enter_read(cuckoo, batch); /* an image waits */
+    const bool is_long =
+        image->memory != NULL && sw_pass_is_long(cuckoo->cells_bytes, &cuckoo->tuning);
+    if (is_long) {
+        sw_phase_lock_lengthen_read(&cuckoo->lock);
+    }
     batch->image.sequence = sw_phase_lock_writers(&cuckoo->lock);
     uint64_t began_ns = sw_now_ns();
     fill_image(cuckoo, image);
     batch->image.held_ns = sw_now_ns() - began_ns;
-    sw_phase_lock_leave_read(&cuckoo->lock);
+    if (is_long) {
+        sw_phase_lock_leave_long_read(&cuckoo->lock);
+    } else {
+        sw_phase_lock_leave_read(&cuckoo->lock);
+    }
     batch->image.memory = image;
 }
 

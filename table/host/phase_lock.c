@@ -22,6 +22,7 @@ int sw_phase_lock_init(struct sw_phase_lock *lock, struct sw_sequencer *sequence
     lock->recalls = 0;
     lock->is_long = false;
     lock->readers = 0;
+    lock->long_readers = 0;
     lock->writers = 0;
     lock->own.last = 0;
     lock->sequencer = sequencer != NULL ? sequencer : &lock->own;
@@ -35,10 +36,24 @@ void sw_phase_lock_fini(struct sw_phase_lock *lock)
     pthread_mutex_destroy(&lock->mutex);
 }
 
+/* Would a long phase keep the caller, whose ticket would be the next one, from its turn? */
+static bool is_kept_by_long(const struct sw_phase_lock *lock, bool writes)
+{
+    return lock->is_long || (lock->long_readers > 0 && (writes || lock->next != lock->serving));
+}
+
+/* Makes the tickets from `ticket` on void: their threads look again. */
+static void recall(struct sw_phase_lock *lock, uint64_t ticket)
+{
+    lock->next = ticket;
+    lock->recalls++;
+    pthread_cond_broadcast(&lock->changed);
+}
+
 static __attribute__((noinline)) bool wait_for_turn(struct sw_phase_lock *lock, bool writes,
                                                     bool waits)
 {
-    while (!lock->is_long || waits) {
+    while (waits || !is_kept_by_long(lock, writes)) {
         const uint64_t ticket = lock->next++;
         const uint64_t recalls = lock->recalls;
         while (lock->recalls == recalls &&
@@ -96,6 +111,23 @@ void sw_phase_lock_leave_read(struct sw_phase_lock *lock)
     pthread_mutex_unlock(&lock->mutex);
 }
 
+void sw_phase_lock_lengthen_read(struct sw_phase_lock *lock)
+{
+    pthread_mutex_lock(&lock->mutex);
+    assert(lock->readers > 0);
+    __atomic_store_n(&lock->long_readers, lock->long_readers + 1, __ATOMIC_RELAXED);
+    recall(lock, lock->serving);
+    pthread_mutex_unlock(&lock->mutex);
+}
+
+void sw_phase_lock_leave_long_read(struct sw_phase_lock *lock)
+{
+    pthread_mutex_lock(&lock->mutex);
+    __atomic_store_n(&lock->long_readers, lock->long_readers - 1, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&lock->mutex);
+    sw_phase_lock_leave_read(lock);
+}
+
 /* Takes the number while it holds the mutex, as sw_phase_lock_writers promises. */
 static inline uint64_t count(struct sw_phase_lock *lock)
 {
@@ -131,9 +163,7 @@ void sw_phase_lock_lengthen(struct sw_phase_lock *lock)
     pthread_mutex_lock(&lock->mutex);
     assert(lock->readers == 0 && lock->serving != lock->next);
     __atomic_store_n(&lock->is_long, true, __ATOMIC_RELAXED);
-    lock->next = lock->serving + 1;
-    lock->recalls++;
-    pthread_cond_broadcast(&lock->changed);
+    recall(lock, lock->serving + 1);
     pthread_mutex_unlock(&lock->mutex);
 }
 

@@ -7,7 +7,9 @@
  * for that writer. A writer waits for all readers that arrived earlier. So neither starves.
  *
  * A phase whose time grows with the table, such as growth, is long. Threads that must not wait for
- * a long phase are turned away. The others enter in any order behind it.
+ * a long phase are turned away. The others enter in any order behind it. Readers share the lock
+ * with a long reader. If a writer waits for the long reader, readers that must not wait for that
+ * writer are also turned away.
  *
  * Threads: any number. A thread must not enter twice.
  */
@@ -28,6 +30,7 @@ struct sw_phase_lock {
     uint64_t recalls;               /* times that all tickets behind `serving` became void */
     bool is_long;                   /* atomic, set under `mutex`: a writer holds a long phase */
     uint32_t readers;               /* readers that hold the lock */
+    uint32_t long_readers;          /* atomic, set under `mutex`: those among them that are long */
     uint64_t writers;               /* number of the last counted writer */
     struct sw_sequencer *sequencer; /* numbers the counted writers; borrowed, or `own` */
     struct sw_sequencer own;
@@ -43,6 +46,9 @@ void sw_phase_lock_enter_read(struct sw_phase_lock *lock);
 /* Does the same, unless a phase is long, or becomes long meanwhile: then returns false. */
 bool sw_phase_lock_try_read(struct sw_phase_lock *lock);
 void sw_phase_lock_leave_read(struct sw_phase_lock *lock);
+/* Makes the phase of a reader long. Leave it with sw_phase_lock_leave_long_read. */
+void sw_phase_lock_lengthen_read(struct sw_phase_lock *lock);
+void sw_phase_lock_leave_long_read(struct sw_phase_lock *lock);
 /* Returns the writer's number, which the sequencer gives it when it enters. */
 uint64_t sw_phase_lock_enter_write(struct sw_phase_lock *lock);
 void sw_phase_lock_leave_write(struct sw_phase_lock *lock);
@@ -62,7 +68,8 @@ void sw_phase_lock_lengthen(struct sw_phase_lock *lock);
 /* Returns whether a phase is long now. */
 static inline bool sw_phase_lock_is_long(const struct sw_phase_lock *lock)
 {
-    return __atomic_load_n(&lock->is_long, __ATOMIC_RELAXED);
+    return __atomic_load_n(&lock->is_long, __ATOMIC_RELAXED) ||
+           __atomic_load_n(&lock->long_readers, __ATOMIC_RELAXED) != 0;
 }
 
 /* Returns the number of the last counted writer, after a writer that is being counted. It does not

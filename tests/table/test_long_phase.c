@@ -8,6 +8,7 @@
 
 #include "table/device.h"
 #include "table/growth.h"
+#include "table/image.h"
 #include "table/sequencer.h"
 #include "tests/support/must.h"
 #include "tests/support/tested.h"
@@ -277,6 +278,54 @@ Test(long_phase, resize_and_clear)
         cr_assert_eq(batch.counters.deleted, OPS);
         cr_assert_eq(batch.write_sequence, engine == SW_ENGINE_CUCKOO ? 2 : 3);
         cr_assert_eq(table_stats(side.table).occupied, 0);
+        close_side(&side);
+    }
+}
+
+/* --- images ----------------------------------------------------------------------------------- */
+
+struct taker {
+    struct sw_queue *queue;
+    bool ends; /* atomic */
+    bool failed;
+};
+
+static void *take_images(void *argument)
+{
+    struct taker *taker = argument;
+    while (!__atomic_load_n(&taker->ends, __ATOMIC_RELAXED)) {
+        struct sw_image *image = NULL;
+        taker->failed |= sw_image_take(taker->queue, false, &image) != SW_OK;
+        sw_image_drop(image);
+    }
+    return NULL;
+}
+
+/* While the arrays of a large table are copied for an image, a write does not wait. */
+Test(long_phase, images_turn_writes_away)
+{
+    static struct side side;
+    for (int engine = SW_ENGINE_CUCKOO; engine <= SW_ENGINE_CACHE; engine++) {
+        struct sw_table_config config = growing(128);
+        pthread_t thread;
+        bool turned_away = false;
+        config.engine = (enum sw_engine)engine;
+        config.capacity_slots = 1 << 19;
+        config.max_capacity_slots = 0;
+        config.value_bytes = engine == SW_ENGINE_CACHE ? 8 : 0;
+        config.tuning.long_bytes = 0;
+        open_side(&side, &config);
+        struct taker taker = {.queue = side.other};
+        cr_assert_eq(pthread_create(&thread, NULL, take_images, &taker), 0);
+        while (!turned_away) {
+            struct sw_batch batch = batch_of(&side, SW_SET, 1);
+            const int status = sw_batch_run(side.queue, &batch);
+            cr_assert(status == SW_OK || status == SW_E_BUSY);
+            turned_away = status == SW_E_BUSY;
+        }
+        __atomic_store_n(&taker.ends, true, __ATOMIC_RELAXED);
+        pthread_join(thread, NULL);
+        cr_assert_not(taker.failed);
         close_side(&side);
     }
 }

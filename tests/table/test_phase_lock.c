@@ -244,6 +244,13 @@ static void *impatient_main(void *argument)
     return NULL;
 }
 
+static void *impatient_writer_main(void *argument)
+{
+    struct shared *shared = argument;
+    atomic_fetch_add(&shared->errors, may_write(&shared->lock));
+    return NULL;
+}
+
 static void wait_for_tickets(struct sw_phase_lock *lock, uint64_t behind)
 {
     bool are = false;
@@ -277,6 +284,32 @@ Test(phase_lock, long_writes_turn_others_away)
     cr_assert_not(sw_phase_lock_is_long(&shared.lock));
     cr_assert(may_read(&shared.lock) && may_write(&shared.lock));
     cr_assert_eq(shared.value, 1);
+    cr_assert_eq(atomic_load(&shared.errors), 0);
+    sw_phase_lock_fini(&shared.lock);
+}
+
+/* Readers share the lock with a long reader, until a patient writer waits for it. */
+Test(phase_lock, long_reads_turn_writers_away)
+{
+    struct shared shared = {.value = 0};
+    pthread_t patient, impatient;
+    cr_assert_eq(sw_phase_lock_init(&shared.lock, NULL), 0);
+    sw_phase_lock_enter_read(&shared.lock);
+    cr_assert_eq(pthread_create(&patient, NULL, patient_writer_main, &shared), 0);
+    wait_for_tickets(&shared.lock, 1);
+    cr_assert_eq(pthread_create(&impatient, NULL, impatient_writer_main, &shared), 0);
+    wait_for_tickets(&shared.lock, 2);
+    sw_phase_lock_lengthen_read(&shared.lock);
+    pthread_join(impatient, NULL);
+    wait_for_tickets(&shared.lock, 1);
+    cr_assert_not(may_read(&shared.lock) || may_write(&shared.lock), "the writer waits");
+    sw_phase_lock_leave_long_read(&shared.lock);
+    pthread_join(patient, NULL);
+    cr_assert_eq(shared.value, 1);
+    sw_phase_lock_enter_read(&shared.lock);
+    sw_phase_lock_lengthen_read(&shared.lock);
+    cr_assert(may_read(&shared.lock) && !may_write(&shared.lock));
+    sw_phase_lock_leave_long_read(&shared.lock);
     cr_assert_eq(atomic_load(&shared.errors), 0);
     sw_phase_lock_fini(&shared.lock);
 }
