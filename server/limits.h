@@ -31,6 +31,11 @@
 #define SW_LARGE_BODY_BYTES (64 * 1024)
 #define SW_BULK_READ_BYTES (16 * 1024)
 
+/* The body of a frame of reads that arrives as a whole is copied past the caches if it has at least
+ * SW_UNCACHED_BODY_BYTES and the table is on a device. The device reads it faster from memory than
+ * from the cache of the loop's processor. Bodies of fewer lines gain too little. */
+#define SW_UNCACHED_BODY_BYTES (4 * 1024)
+
 /* A RESP command that arrives in pieces is parsed again from its beginning each time. The parser
  * reports how many bytes it needs at least, so an honest client causes a few dozen passes, however
  * small the pieces are. A command for which more than SW_RESP_PASSES_MAX times

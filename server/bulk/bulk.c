@@ -18,6 +18,7 @@
 #include "server/bulk/shared_memory.h"
 #include "server/bulk/table_frames.h"
 #include "server/bulk/trace.h"
+#include "server/bulk/uncached_copy.h"
 #include "server/limits.h"
 #include "server/tables/change_run.h"
 #include "table/imported_memory.h"
@@ -164,6 +165,15 @@ static bool is_admitted(struct sw_conn *conn, const uint8_t *bytes, const struct
     return false;
 }
 
+/* Does only a device read this body, which has been received as a whole? */
+static bool is_for_device(const struct sw_bulk_frame *frame, size_t received)
+{
+    const uint32_t operation = frame->request.operation;
+    return received >= SW_UNCACHED_BODY_BYTES && received == frame->body_bytes &&
+           sw_operation_is_data(operation) && !sw_operation_writes(operation) &&
+           !frame->table->batches->shape.is_in_host;
+}
+
 /* Copies the bytes of the body that are at `bytes` to the frame, and starts the frame if that is
  * the whole body. Returns how many bytes of the body there were. */
 static size_t receive(struct sw_conn *conn, struct sw_bulk_frame *frame, const uint8_t *bytes,
@@ -172,7 +182,9 @@ static size_t receive(struct sw_conn *conn, struct sw_bulk_frame *frame, const u
     size_t here = size < frame->body_bytes ? size : (size_t)frame->body_bytes;
     conn->read_bytes =
         frame->body_bytes >= SW_LARGE_BODY_BYTES ? SW_BULK_READ_BYTES : SW_READ_BYTES;
-    if (here > 0) {
+    if (is_for_device(frame, here)) {
+        sw_bulk_copy_uncached(frame->memory, bytes, here);
+    } else if (here > 0) {
         memcpy(frame->memory, bytes, here);
     }
     frame->received = here;

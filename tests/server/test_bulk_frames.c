@@ -3,6 +3,7 @@
  * test_bulk_frames.c - the frames of a connection, each a batch of its own, and the pool of unused
  * ones.
  */
+#include "server/bulk/uncached_copy.h"
 #include "tests/server/bulk_fixture.h"
 
 /* Frames that arrive together: one that is too many for the table is refused, and no other. */
@@ -116,4 +117,23 @@ SERVE_TEST(bulk_frames, spare_frames_are_given_back)
     sw_bulk_pool_sweep(pool);
     sw_bulk_pool_sweep(pool);
     cr_assert_eq(pool->spare_count, 5, "no more at a time");
+}
+
+Test(bulk_frames, an_uncached_copy_has_the_same_bytes)
+{
+    enum { MOST = 700, ROOM = MOST + 32 };
+    _Alignas(16) uint8_t to[ROOM];
+    uint8_t from[ROOM];
+    for (size_t i = 0; i < sizeof(from); i++) {
+        from[i] = (uint8_t)(i * 37 + i / 256);
+    }
+    for (size_t bytes = 0; bytes <= MOST; bytes++) {
+        for (size_t offset = 0; offset < 17; offset += 1 + bytes % 5) {
+            memset(to, 0xee, sizeof(to));
+            sw_bulk_copy_uncached(to, from + offset, bytes);
+            cr_assert_arr_eq(to, from + offset, bytes);
+            cr_assert(to[bytes] == 0xee && to[bytes + 15] == 0xee, "%zu bytes: more were written",
+                      bytes);
+        }
+    }
 }
