@@ -46,14 +46,12 @@
 #define SW_RESP_ARGUMENT_COST 64
 
 /* How many bytes a connection may receive, and send of bulk replies, in one event-loop iteration.
- * If the loop has submitted a RESP batch in the last SW_ITERATION_SHARED_MS, the bulk connections
- * that it reads share SW_ITERATION_BYTES, each with at least _MIN and at most _MAX. That is about
- * 100 us of copying; then the loop serves other connections. Otherwise each connection may transfer
- * SW_ITERATION_BYTES_ALONE: a frame that is received and answered in one iteration costs up to a
- * fifth less, because it is still in the cache. */
-#define SW_ITERATION_BYTES (512 * 1024)
-#define SW_ITERATION_BYTES_MIN (64 * 1024)
-#define SW_ITERATION_BYTES_MAX (256 * 1024)
+ * If the loop has submitted a RESP batch in the last SW_ITERATION_SHARED_MS, each bulk connection
+ * may transfer SW_ITERATION_BYTES_SHARED. That is some 30 us of copying; then the loop serves other
+ * connections. Otherwise each connection may transfer SW_ITERATION_BYTES_ALONE: a frame that is
+ * received and answered in one iteration costs up to a fifth less, because it is still in the
+ * cache. */
+#define SW_ITERATION_BYTES_SHARED (64 * 1024)
 #define SW_ITERATION_BYTES_ALONE (4 * 1024 * 1024)
 #define SW_ITERATION_SHARED_MS 1000
 

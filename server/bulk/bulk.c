@@ -410,7 +410,6 @@ const struct sw_protocol sw_bulk_protocol = {
     .name = "bulk frames",
     .state_bytes = sizeof(struct sw_bulk_conn),
     .claims = claims,
-    .shares_iteration = true,
     .unsent_replies_min = SW_UNSENT_FRAMES_MIN,
     .open = open_conn,
     .feed = feed_frames,

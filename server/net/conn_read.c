@@ -56,13 +56,6 @@ static bool grow_input(struct sw_conn *conn, size_t bytes)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* May the connection be read now? */
-static bool may_read(struct sw_conn *conn)
-{
-    return sw_iteration_may_read(&conn->net->iteration, &conn->share,
-                                 conn->protocol != NULL && conn->protocol->shares_iteration);
-}
-
 static inline size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -95,7 +88,7 @@ static size_t share_bytes(const struct sw_conn *conn)
 uv_buf_t sw_conn_room(struct sw_transport *transport)
 {
     struct sw_conn *conn = SW_CONTAINER(transport, struct sw_conn, transport);
-    if (!may_read(conn)) {
+    if (!sw_iteration_may_read(&conn->net->iteration, &conn->share)) {
         conn->is_left_out = true;
         return uv_buf_init(NULL, 0);
     }

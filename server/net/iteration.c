@@ -18,11 +18,7 @@ void sw_iteration_init(struct sw_iteration *iteration)
 
 void sw_iteration_end(struct sw_iteration *iteration, bool shared)
 {
-    uint64_t bytes = SW_ITERATION_BYTES / (iteration->sharers > 0 ? iteration->sharers : 1);
-    bytes = bytes < SW_ITERATION_BYTES_MIN ? SW_ITERATION_BYTES_MIN : bytes;
-    bytes = bytes > SW_ITERATION_BYTES_MAX ? SW_ITERATION_BYTES_MAX : bytes;
-    iteration->bytes = shared ? bytes : SW_ITERATION_BYTES_ALONE;
-    iteration->sharers = 0;
+    iteration->bytes = shared ? SW_ITERATION_BYTES_SHARED : SW_ITERATION_BYTES_ALONE;
     iteration->number++;
     for (int i = 0; i < 2; i++) {
         struct sw_iteration_pass *pass = &iteration->passes[i];
@@ -85,13 +81,11 @@ static bool may_read(struct sw_iteration *iteration, struct sw_iteration_share *
     return share->bytes < iteration->bytes;
 }
 
-bool sw_iteration_may_read(struct sw_iteration *iteration, struct sw_iteration_share *share,
-                           bool is_sharer)
+bool sw_iteration_may_read(struct sw_iteration *iteration, struct sw_iteration_share *share)
 {
     if (share->number != iteration->number) {
         share->number = iteration->number;
         share->bytes = 0;
-        iteration->sharers += is_sharer;
     }
     if (may_read(iteration, share)) {
         return true;

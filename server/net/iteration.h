@@ -46,7 +46,6 @@ struct sw_iteration_pass {
 struct sw_iteration {
     uint64_t number;       /* of this iteration, from 1 */
     uint64_t bytes;        /* that each connection may transfer in this iteration */
-    unsigned sharers;      /* connections read in this iteration whose protocol shares_iteration */
     uint64_t single_at_ms; /* when a RESP batch was last submitted; 0: never */
 
     uint64_t (*clock_ns)(void); /* a monotonic clock */
@@ -88,7 +87,8 @@ static inline void sw_iteration_begin_phase(struct sw_iteration *iteration)
     iteration->is_spent = false;
 }
 
-/* Ends the iteration. `shared`: connections share SW_ITERATION_BYTES in the next one. */
+/* Ends the iteration. `shared`: a connection may transfer SW_ITERATION_BYTES_SHARED in the next
+ * one. */
 void sw_iteration_end(struct sw_iteration *iteration, bool shared);
 
 /* Did a request of this iteration, or of the one before, take much longer than the budget? */
@@ -136,9 +136,8 @@ static inline bool sw_iteration_must_yield(const struct sw_iteration *iteration,
     return false;
 }
 
-/* May the socket of a connection be read now? `is_sharer`: its protocol has shares_iteration. */
-bool sw_iteration_may_read(struct sw_iteration *iteration, struct sw_iteration_share *share,
-                           bool is_sharer);
+/* May the socket of a connection be read now? */
+bool sw_iteration_may_read(struct sw_iteration *iteration, struct sw_iteration_share *share);
 
 /* Connections that share the budget of a phase, as far as the last iteration shows. */
 static inline uint32_t sw_iteration_sharers(const struct sw_iteration *iteration)

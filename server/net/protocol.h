@@ -35,9 +35,6 @@ struct sw_protocol {
     size_t state_bytes; /* size of its state of a connection */
     /* Does a connection that begins with this byte speak this protocol? */
     bool (*claims)(uint8_t first);
-    /* While the loop also serves RESP commands: do connections of this protocol divide the bytes of
-     * an iteration among themselves (SW_ITERATION_BYTES)? */
-    bool shares_iteration;
     /* A connection is not paused for unsent replies before it has more than this many. 0: only
      * their bytes decide. */
     uint32_t unsent_replies_min;

@@ -286,9 +286,9 @@ TOY_TEST(conn_waits, bytes_that_are_being_written_count)
 
 TOY_TEST(conn_waits, an_iteration_has_an_end)
 {
-    static char request[SW_ITERATION_BYTES_MIN] = "=65536\n";
+    static char request[SW_ITERATION_BYTES_SHARED] = "=65536\n";
     cr_assert_eq(sizeof(request), 65536);
-    toy->net.iteration.bytes = SW_ITERATION_BYTES_MIN;
+    toy->net.iteration.bytes = SW_ITERATION_BYTES_SHARED;
     cr_assert_eq(fake_send(peer, request, sizeof(request)), sizeof(request));
     cr_assert_str_eq(toy->log, "=");
     cr_assert_eq(fake_say(peer, "r\n"), 0);
@@ -303,26 +303,9 @@ NET_TEST(conn_waits, an_iteration_is_long_when_nobody_shares_it)
     toy_iteration(toy);
     cr_assert_eq(toy->net.iteration.bytes, SW_ITERATION_BYTES_ALONE);
     toy->net.iteration.single_at_ms = toy->uv.time;
-    toy->net.iteration.sharers = 4;
     toy_iteration(toy);
-    cr_assert_eq(toy->net.iteration.bytes, SW_ITERATION_BYTES / 4);
-    toy->net.iteration.sharers = 1000;
-    toy_iteration(toy);
-    cr_assert_eq(toy->net.iteration.bytes, SW_ITERATION_BYTES_MIN);
+    cr_assert_eq(toy->net.iteration.bytes, SW_ITERATION_BYTES_SHARED);
     toy->uv.time += SW_ITERATION_SHARED_MS + 1;
     toy_iteration(toy);
     cr_assert_eq(toy->net.iteration.bytes, SW_ITERATION_BYTES_ALONE);
-}
-
-NET_TEST(conn_waits, who_shares_iterations_is_counted_once_each)
-{
-    struct fake *hash = toy_peer(toy);
-    struct fake *lines = toy_peer(toy);
-    fake_say(hash, "#");
-    fake_say(lines, "x");
-    toy_iteration(toy);
-    fake_say(hash, "x");
-    fake_say(hash, "x");
-    fake_say(lines, "x");
-    cr_assert_eq(toy->net.iteration.sharers, 1);
 }

@@ -288,12 +288,12 @@ Test(iteration, light_connections_are_read_before_heavy_ones)
         for (int i = 0; i < 2; i++) { /* an iteration and the next */
             sw_iteration_begin_phase(&iteration);
             for (int k = 0; k < HEAVY; k++) {
-                if (sw_iteration_may_read(&iteration, &heavy[k], false)) {
+                if (sw_iteration_may_read(&iteration, &heavy[k])) {
                     iteration.is_spent = true; /* each uses up all the time */
                     read++;
                 }
             }
-            light_was_read |= sw_iteration_may_read(&iteration, &light, false);
+            light_was_read |= sw_iteration_may_read(&iteration, &light);
             sw_iteration_end(&iteration, false);
         }
         cr_assert(light_was_read, "iterations %d and %d", 2 * pairs, 2 * pairs + 1);
@@ -328,8 +328,7 @@ Test(iteration, a_share_is_a_part_of_the_time)
     cr_assert_not(iteration.is_spent, "others have time");
 }
 
-/* In one iteration, a connection reads up to its share of bytes, in however many phases. The next
- * iteration divides the bytes among the connections that were read in this one. */
+/* In one iteration, a connection reads up to its share of bytes, in however many phases. */
 Test(iteration, a_connection_reads_its_share_of_bytes)
 {
     struct sw_iteration iteration;
@@ -337,19 +336,17 @@ Test(iteration, a_connection_reads_its_share_of_bytes)
     sw_iteration_init(&iteration);
     iteration.clock_ns = still_clock;
     cr_assert_eq(iteration.bytes, SW_ITERATION_BYTES_ALONE);
-    cr_assert(sw_iteration_may_read(&iteration, &first, true));
+    cr_assert(sw_iteration_may_read(&iteration, &first));
     first.bytes = iteration.bytes - 1;
-    cr_assert(sw_iteration_may_read(&iteration, &first, true), "a byte is left of its share");
+    cr_assert(sw_iteration_may_read(&iteration, &first), "a byte is left of its share");
     first.bytes = iteration.bytes;
-    cr_assert_not(sw_iteration_may_read(&iteration, &first, true), "its share is used up");
+    cr_assert_not(sw_iteration_may_read(&iteration, &first), "its share is used up");
     sw_iteration_begin_phase(&iteration);
-    cr_assert_not(sw_iteration_may_read(&iteration, &first, true), "in a later phase as well");
-    cr_assert(sw_iteration_may_read(&iteration, &second, true), "the other has its own");
-    cr_assert_eq(iteration.sharers, 2);
+    cr_assert_not(sw_iteration_may_read(&iteration, &first), "in a later phase as well");
+    cr_assert(sw_iteration_may_read(&iteration, &second), "the other has its own");
     sw_iteration_end(&iteration, true);
-    cr_assert_eq(iteration.bytes, SW_ITERATION_BYTES / 2);
+    cr_assert_eq(iteration.bytes, SW_ITERATION_BYTES_SHARED);
     sw_iteration_begin_phase(&iteration);
-    cr_assert(sw_iteration_may_read(&iteration, &first, true), "a new share");
+    cr_assert(sw_iteration_may_read(&iteration, &first), "a new share");
     cr_assert_eq(first.bytes, 0);
-    cr_assert_eq(iteration.sharers, 1);
 }

@@ -231,13 +231,9 @@ static inline bool toy_claims_all(uint8_t first)
     .written = toy_written, .drop_input = toy_drop_input, .drop_output = toy_drop_output, \
     .close = toy_close, .check = toy_check
 
-/* The protocol of a client that begins with '#'; pauses by replies, and shares iterations, as
- * frames do. */
-static const struct sw_protocol toy_hash = {.name = "hash",
-                                            .claims = toy_claims_hash,
-                                            .shares_iteration = true,
-                                            .unsent_replies_min = TOY_UNSENT_MIN,
-                                            TOY_FUNCTIONS};
+/* The protocol of a client that begins with '#'; pauses by replies, as frames do. */
+static const struct sw_protocol toy_hash = {
+    .name = "hash", .claims = toy_claims_hash, .unsent_replies_min = TOY_UNSENT_MIN, TOY_FUNCTIONS};
 static const struct sw_protocol toy_lines = {
     .name = "lines", .claims = toy_claims_all, TOY_FUNCTIONS};
 
