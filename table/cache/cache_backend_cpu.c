@@ -365,8 +365,10 @@ static void set_epoch(struct sw_cache_cpu_table *table, struct sw_batch *batch)
     batch->epoch = table->epoch;
 }
 
-static void read_phase(struct sw_cache_cpu_table *table, struct sw_batch *batch)
+/* `context` is a struct sw_cache_cpu_table. */
+static void read_phase(void *context, struct sw_batch *batch)
 {
+    struct sw_cache_cpu_table *table = context;
     switch (batch->kind) {
     case SW_BATCH_OPERATIONS:
         read_batch(table, batch);
@@ -403,9 +405,14 @@ static void write_phase(void *context, struct sw_batch *batch)
     }
 }
 
-/* Does the batch visit all slots of a large cache? In a write phase. */
-static bool is_long(const struct sw_cache_cpu_table *table, struct sw_batch *batch)
+/* Does the batch, which reads or writes, visit all slots of a large cache? In its phase. */
+static bool is_long(const struct sw_cache_cpu_table *table, struct sw_batch *batch, bool reads)
 {
+    if (reads) {
+        return (batch->kind == SW_BATCH_COUNT_SCORES ||
+                (batch->kind == SW_BATCH_SCAN && batch->scan.by_score)) &&
+               sw_pass_is_long(table->bytes, &table->tuning);
+    }
     if (batch->kind == SW_BATCH_EPOCH || !sw_pass_is_long(table->bytes, &table->tuning)) {
         return batch->kind == SW_BATCH_RESIZE;
     }
@@ -428,10 +435,13 @@ static int submit(void *context, struct sw_batch *batch)
     if (status != SW_OK) {
         return status;
     }
-    if (reads) {
+    const bool lasts = is_long(table, batch, reads);
+    if (reads && lasts) {
+        sw_long_read_run(&table->phases, read_phase, table, batch);
+    } else if (reads) {
         read_phase(table, batch);
         sw_phase_lock_leave_read(&table->phases);
-    } else if (is_long(table, batch)) {
+    } else if (lasts) {
         sw_long_phase_run(&table->long_phase, &table->phases, write_phase, table, batch);
     } else {
         write_phase(table, batch);

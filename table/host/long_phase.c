@@ -4,6 +4,8 @@
  */
 #include "table/host/long_phase.h"
 
+#include <stdlib.h>
+
 #include "table/table.h"
 
 static void carry_out(const struct sw_long_phase *phase)
@@ -22,8 +24,24 @@ static void *run_thread(void *argument)
     return NULL;
 }
 
+static void read_through(const struct sw_long_phase *phase)
+{
+    phase->run(phase->table, phase->batch);
+    sw_phase_lock_leave_long_read(phase->lock);
+}
+
+/* Owns the phase. */
+static void *run_read_thread(void *argument)
+{
+    const struct sw_long_phase phase = *(const struct sw_long_phase *)argument;
+    free(argument);
+    read_through(&phase);
+    __atomic_store_n(&phase.batch->_stage, 0, __ATOMIC_RELEASE);
+    return NULL;
+}
+
 /* The thread has the signal mask of the caller. */
-static bool start_thread(struct sw_long_phase *phase)
+static bool start_thread(void *(*run_phase)(void *phase), struct sw_long_phase *phase)
 {
     pthread_attr_t detached;
     pthread_t thread;
@@ -31,7 +49,7 @@ static bool start_thread(struct sw_long_phase *phase)
         return false;
     }
     (void)pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-    const bool started = pthread_create(&thread, &detached, run_thread, phase) == 0;
+    const bool started = pthread_create(&thread, &detached, run_phase, phase) == 0;
     pthread_attr_destroy(&detached);
     return started;
 }
@@ -43,8 +61,26 @@ void sw_long_phase_run(struct sw_long_phase *phase, struct sw_phase_lock *lock,
     *phase = (struct sw_long_phase){lock, run, table, batch};
     sw_phase_lock_lengthen(lock);
     __atomic_store_n(&batch->_stage, batch->no_wait, __ATOMIC_RELAXED);
-    if (!batch->no_wait || !start_thread(phase)) {
+    if (!batch->no_wait || !start_thread(run_thread, phase)) {
         carry_out(phase);
         __atomic_store_n(&batch->_stage, 0, __ATOMIC_RELAXED);
     }
+}
+
+void sw_long_read_run(struct sw_phase_lock *lock, void (*run)(void *table, struct sw_batch *batch),
+                      void *table, struct sw_batch *batch)
+{
+    const struct sw_long_phase own = {lock, run, table, batch};
+    struct sw_long_phase *phase = batch->no_wait ? malloc(sizeof(*phase)) : NULL;
+    sw_phase_lock_lengthen_read(lock);
+    if (phase != NULL) {
+        *phase = own;
+        __atomic_store_n(&batch->_stage, 1, __ATOMIC_RELAXED);
+        if (start_thread(run_read_thread, phase)) {
+            return;
+        }
+        __atomic_store_n(&batch->_stage, 0, __ATOMIC_RELAXED);
+        free(phase);
+    }
+    read_through(&own);
 }

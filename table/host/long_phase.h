@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * long_phase.h - batches whose time grows with the table: growth, RESIZE, CLEAR.
+ * long_phase.h - batches whose time grows with the table: growth, RESIZE, CLEAR, searches by score.
  *
  * Such a batch has the table alone for a time in which its thread could serve other tables. So if
  * the batch must not wait (no_wait of struct sw_batch), a thread of its own carries it out, and
@@ -65,5 +65,9 @@ static inline void sw_batch_leave_write(struct sw_phase_lock *lock, struct sw_ba
 void sw_long_phase_run(struct sw_long_phase *phase, struct sw_phase_lock *lock,
                        void (*run)(void *table, struct sw_batch *batch), void *table,
                        struct sw_batch *batch);
+/* Does the same in a phase that sw_batch_enter_read began, without counting the batch. Other reads
+ * go on. */
+void sw_long_read_run(struct sw_phase_lock *lock, void (*run)(void *table, struct sw_batch *batch),
+                      void *table, struct sw_batch *batch);
 
 #endif

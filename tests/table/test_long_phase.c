@@ -329,3 +329,56 @@ Test(long_phase, images_turn_writes_away)
         close_side(&side);
     }
 }
+
+/* --- searches by score ------------------------------------------------------------------------ */
+
+/* Polls a batch until it is done. Returns whether it was pending. */
+static bool was_pending(struct sw_queue *queue, struct sw_batch *batch)
+{
+    const bool is = sw_batch_poll(queue, batch) == SW_PENDING;
+    if (is) {
+        must_poll(queue, batch);
+    }
+    cr_assert_eq(batch->status, SW_OK);
+    return is;
+}
+
+/* A search by score is pending while it visits all slots, and reads go on beside it. */
+Test(long_phase, searches_by_score)
+{
+    static struct side side;
+    static uint64_t keys[OPS], values[OPS], scores[OPS];
+    struct sw_table_config config = growing(128);
+    bool counts = false, scans = false;
+    config.engine = SW_ENGINE_CACHE;
+    config.cache_policy = SW_CACHE_LFU;
+    config.capacity_slots = 1 << 19;
+    config.max_capacity_slots = 0;
+    config.value_bytes = 8;
+    config.tuning.long_bytes = 0;
+    open_side(&side, &config);
+    struct sw_batch batch = batch_of(&side, SW_SET, 1);
+    must_run(side.queue, &batch);
+    while (!counts || !scans) {
+        struct sw_batch count = {
+            .kind = SW_BATCH_COUNT_SCORES, .no_wait = true, .range = {.max = UINT64_MAX}};
+        struct sw_batch scan = {.kind = SW_BATCH_SCAN,
+                                .count = OPS,
+                                .no_wait = true,
+                                .scan = {.keys = keys,
+                                         .values = values,
+                                         .scores = scores,
+                                         .by_score = true,
+                                         .score_max = UINT64_MAX}};
+        cr_assert_eq(sw_batch_submit(side.queue, &count), SW_OK);
+        cr_assert_eq(sw_batch_submit(side.other, &scan), SW_OK);
+        batch = batch_of(&side, SW_GET, 1);
+        must_run(side.queue, &batch);
+        cr_assert_eq(found(&side), OPS);
+        counts |= was_pending(side.queue, &count);
+        scans |= was_pending(side.other, &scan);
+        cr_assert_eq(count.range.matched, OPS);
+        cr_assert_eq(scan.scan.got, OPS);
+    }
+    close_side(&side);
+}
