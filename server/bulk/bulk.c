@@ -171,7 +171,7 @@ static bool is_for_device(const struct sw_bulk_frame *frame, size_t received)
     const uint32_t operation = frame->request.operation;
     return received >= SW_UNCACHED_BODY_BYTES && received == frame->body_bytes &&
            sw_operation_is_data(operation) && !sw_operation_writes(operation) &&
-           !frame->table->batches->shape.is_in_host;
+           !frame->bulk->first->shape.is_in_host;
 }
 
 /* Copies the bytes of the body that are at `bytes` to the frame, and starts the frame if that is

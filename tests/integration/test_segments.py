@@ -46,6 +46,17 @@ def segments():
 
 
 @case
+def many_keys():
+    """a frame whose keys arrive as a whole, and take more than a page"""
+    with serving() as (_, replies, frames):
+        create(replies, "other")
+        keys = list(range(1, 1001))
+        equal([put(frames, 0, keys, keys), put(frames, FIRST, keys, [10 * key for key in keys])], [wire.OK] * 2, "SET")
+        equal(by_segments(frames, [(0, keys, 8), (FIRST, keys, 8)])[1],
+              [(eight(*keys), [1] * 1000), (eight(*(10 * key for key in keys)), [1] * 1000)], "the answers")
+
+
+@case
 def bad_segments():
     """a frame with a wrong segment is refused in words, which name the segment; the connection goes on"""
     with serving() as (_, replies, frames):
