@@ -43,13 +43,9 @@ static void put_phase(FILE *out, const struct sw_load_options *options,
             phase->wrong);
 }
 
-int sw_load_report_csv(const char *path, const struct sw_load_options *options,
+int sw_load_report_csv(FILE *out, const struct sw_load_options *options,
                        const struct sw_load_result *result)
 {
-    FILE *out = fopen(path, "a");
-    if (!out) {
-        return -1;
-    }
     struct stat facts;
     const bool is_file = fstat(fileno(out), &facts) == 0 && S_ISREG(facts.st_mode);
     if (is_file && facts.st_size == 0) {

@@ -51,10 +51,10 @@ static int answer(const struct sw_load_options *options)
     return EXIT_SUCCESS;
 }
 
-/* Prints the result as the options request. Returns the run's status, or the status of a failure
- * here. */
+/* Prints the result as the options request, and closes `csv` unless it is NULL. Returns the run's
+ * status, or the status of a failure here. */
 static int report(const struct sw_load_options *options, const struct sw_load_result *result,
-                  int status)
+                  FILE *csv, int status)
 {
     if (options->json && !options->quiet) {
         if (sw_load_report_json(stdout, options, result)) {
@@ -64,14 +64,15 @@ static int report(const struct sw_load_options *options, const struct sw_load_re
     } else if (!options->quiet) {
         sw_load_report_text(stdout, options, result);
     }
-    if (options->csv && sw_load_report_csv(options->csv, options, result)) {
+    if (csv && sw_load_report_csv(csv, options, result)) {
         fprintf(stderr, "sherwood-load: %s: %s\n", options->csv, strerror(errno));
         status = SW_LOAD_E_NOMEM;
     }
     return status;
 }
 
-static int run_and_print(const struct sw_load_options *options)
+/* Runs the load and prints its result. Closes `csv` unless it is NULL. */
+static int run_and_print(const struct sw_load_options *options, FILE *csv)
 {
     char error[SW_LOAD_ERROR_BYTES];
     struct sw_load_result *result = calloc(1, sizeof(*result));
@@ -82,9 +83,12 @@ static int run_and_print(const struct sw_load_options *options)
     int status = sw_load_run(options, result, error);
     if (status != SW_LOAD_OK && status != SW_LOAD_E_MISMATCH) {
         fprintf(stderr, "sherwood-load: %s\n", error);
+        if (csv) {
+            fclose(csv);
+        }
     } else {
         bool is_mismatch = status == SW_LOAD_E_MISMATCH;
-        status = report(options, result, status);
+        status = report(options, result, csv, status);
         if (is_mismatch) {
             sw_load_report_mismatches(stderr, result);
         }
@@ -116,7 +120,13 @@ int main(int argc, char **argv)
             "sherwood-load: --idle-connections do not log in: leave out --user and the password\n");
         return EXIT_USAGE;
     }
-    int code = run_and_print(&options);
+    FILE *csv = NULL;
+    if (options.csv && !(csv = fopen(options.csv, "a"))) { /* before a run whose result it keeps */
+        fprintf(stderr, "sherwood-load: --csv: %s: %s: give a file that can be written\n",
+                options.csv, strerror(errno));
+        return EXIT_USAGE;
+    }
+    int code = run_and_print(&options, csv);
     sw_cli_login_forget(&login);
     return code;
 }

@@ -14,9 +14,9 @@ void sw_load_report_text(FILE *out, const struct sw_load_options *options,
 /* Writes one JSON object and a newline. Returns 0, or -1 if memory is short or `out` fails. */
 int sw_load_report_json(FILE *out, const struct sw_load_options *options,
                         const struct sw_load_result *result);
-/* Appends a row for each phase to the file at `path`. Writes a row of names first if the file is
- * new or empty. Returns 0, or -1 with errno if the file cannot be written. */
-int sw_load_report_csv(const char *path, const struct sw_load_options *options,
+/* Writes a row for each phase to `out`, which appends to its file, and closes it. Writes a row of
+ * names first if the file is empty. Returns 0, or -1 with errno if the file cannot be written. */
+int sw_load_report_csv(FILE *out, const struct sw_load_options *options,
                        const struct sw_load_result *result);
 /* Prints one line for each phase with missing or wrong keys. */
 void sw_load_report_mismatches(FILE *out, const struct sw_load_result *result);

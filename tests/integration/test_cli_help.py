@@ -39,6 +39,13 @@ def no_passwords():
 
 
 @case
+def csv_before_the_run():
+    """sherwood-load refuses a wrong --csv before it connects"""
+    said = run(BUILD / "sherwood-load", "-a", "127.0.0.1:1", "--csv", "/nonexistent/x.csv", rc=2)
+    check("--csv: /nonexistent/x.csv: No such file or directory: give a file" in said, said)
+
+
+@case
 def files_of_python():
     """load and dump refuse a file format that only the Python client reads, and say so"""
     for tool in ("load", "dump"):
