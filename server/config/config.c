@@ -339,6 +339,7 @@ static int refuse_argument(const char *text, const struct argument *argument, ch
 {
     struct sw_redis_option redis;
     char advice[SW_CONFIG_ERROR_BYTES / 2];
+    const struct sw_option *nearest = sw_option_nearest(argument->name);
     const int dashes = (int)strspn(text, "-") < 8 ? (int)strspn(text, "-") : 8;
     const size_t size = strlen(argument->name);
     if (dashes == 0 && size > 5 && strcmp(argument->name + size - 5, ".conf") == 0) {
@@ -348,7 +349,7 @@ static int refuse_argument(const char *text, const struct argument *argument, ch
         snprintf(error, error_bytes,
                  "unexpected argument '%.*s%s': options are written --name value", dashes, text,
                  argument->name);
-    } else if (size == 1) { /* the nearest option to one letter is a guess */
+    } else if (size == 1) {
         snprintf(error, error_bytes,
                  "unknown flag '%.*s%s': options are written --name value (--help lists them)",
                  dashes, text, argument->name);
@@ -356,10 +357,13 @@ static int refuse_argument(const char *text, const struct argument *argument, ch
         sw_redis_option_advise(&redis, true, advice, sizeof(advice));
         snprintf(error, error_bytes, "'%.*s%s' is an option of redis: %s", dashes, text,
                  argument->name, advice);
+    } else if (nearest == NULL) {
+        snprintf(error, error_bytes, "unknown flag '%.*s%s': --help lists the options", dashes,
+                 text, argument->name);
     } else {
         snprintf(error, error_bytes,
                  "unknown flag '%.*s%s'; did you mean --%s? (--help lists them)", dashes, text,
-                 argument->name, sw_option_nearest(argument->name)->name);
+                 argument->name, nearest->name);
     }
     return -1;
 }

@@ -108,8 +108,14 @@ static void check_section(struct file_reader *reader, char *line)
     if (is_of_a_table(reader, line + 1)) {
         take_table_line(reader, NULL, NULL);
     } else if (!sw_section_known(line + 1)) {
-        fail(reader, "unknown section [%.*s]; did you mean [%s]?", name_size(line + 1), line + 1,
-             sw_section_nearest(line + 1));
+        char name[64];
+        snprintf(name, sizeof(name), "%.*s", name_size(line + 1), line + 1);
+        const char *nearest = sw_section_nearest(name);
+        if (nearest == NULL) {
+            fail(reader, "unknown section [%s]: --print-template prints the sections", name);
+        } else {
+            fail(reader, "unknown section [%s]; did you mean [%s]?", name, nearest);
+        }
     }
     *end = ']';
 }
@@ -123,6 +129,8 @@ static void fail_unknown(struct file_reader *reader, const char *name)
     if (sw_redis_option_find(name, &redis)) {
         sw_redis_option_advise(&redis, false, advice, sizeof(advice));
         fail(reader, "'%s' is an option of redis: %s", name, advice);
+    } else if (nearest == NULL) {
+        fail(reader, "unknown option '%s': --print-template prints the options", name);
     } else {
         fail(reader, "unknown option '%s'; did you mean '%s' in [%s]?", name, nearest->name,
              nearest->section);

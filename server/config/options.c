@@ -131,32 +131,40 @@ const struct sw_option *sw_option_find(const char *name)
     return NULL;
 }
 
-/* Returns the number of insertions, deletions and replacements that turn `a` into `b`. Bytes after
- * the first 63 are ignored. */
-static size_t edit_distance(const char *a, const char *b)
+static size_t smaller(size_t a, size_t b)
 {
-    size_t a_size = strnlen(a, 63), b_size = strnlen(b, 63);
-    size_t row[64];
-    for (size_t j = 0; j <= b_size; j++) {
-        row[j] = j;
-    }
-    for (size_t i = 1; i <= a_size; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= b_size; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
-            diagonal = row[j];
-            row[j] = best;
-        }
-    }
-    return row[b_size];
+    return a < b ? a : b;
 }
 
-/* A name within this many edits of an option counts as mistyped. Any other name may be an
- * abbreviation. */
-#define TYPO_EDITS 2
+/* Returns the number of insertions, deletions, replacements and swaps of neighbours that turn `a`
+ * into `b`. Bytes after the first 63 are ignored. */
+static size_t edit_distance(const char *a, const char *b)
+{
+    const size_t a_size = strnlen(a, 63), b_size = strnlen(b, 63);
+    size_t rows[3][64];
+    for (size_t i = 0; i <= a_size; i++) {
+        size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *second = rows[(i + 1) % 3];
+        row[0] = i;
+        for (size_t j = 1; j <= b_size; j++) {
+            row[j] = row[j - 1] + 1;
+            if (i > 0) {
+                row[j] =
+                    smaller(row[j], smaller(above[j] + 1, above[j - 1] + (a[i - 1] != b[j - 1])));
+            }
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+                row[j] = smaller(row[j], second[j - 2] + 1);
+            }
+        }
+    }
+    return rows[a_size % 3][b_size];
+}
+
+/* Returns true if `name` may be a mistyped word `distance` edits away: one edit of a short name, at
+ * most two of a longer one. */
+static bool is_typo(const char *name, size_t distance)
+{
+    return distance <= (strlen(name) < 6 ? 1 : 2);
+}
 
 /* Returns the only option whose name begins with `name`; NULL if no option does, or several do. */
 static const struct sw_option *find_abbreviated(const char *name)
@@ -173,9 +181,23 @@ static const struct sw_option *find_abbreviated(const char *name)
     return found;
 }
 
+/* Returns the first option that has `name` among its words: tls-port for "tls". */
+static const struct sw_option *find_word(const char *name)
+{
+    const size_t size = strlen(name);
+    for (size_t i = 0; i < SW_OPTION_COUNT && size > 0; i++) {
+        const char *at = strstr(options[i].name, name);
+        if (at != NULL && (at == options[i].name || at[-1] == '-') &&
+            (at[size] == '\0' || at[size] == '-')) {
+            return &options[i];
+        }
+    }
+    return NULL;
+}
+
 const struct sw_option *sw_option_nearest(const char *name)
 {
-    const struct sw_option *nearest = &options[0], *abbreviated = find_abbreviated(name);
+    const struct sw_option *nearest = NULL, *abbreviated = find_abbreviated(name);
     size_t least = SIZE_MAX;
     for (size_t i = 0; i < SW_OPTION_COUNT; i++) {
         size_t distance = edit_distance(name, options[i].name);
@@ -184,21 +206,17 @@ const struct sw_option *sw_option_nearest(const char *name)
             nearest = &options[i];
         }
     }
-    return least > TYPO_EDITS && abbreviated != NULL ? abbreviated : nearest;
+    return is_typo(name, least) ? nearest : abbreviated != NULL ? abbreviated : find_word(name);
 }
 
 const char *sw_section_nearest(const char *name)
 {
-    const char *nearest = sections[0];
-    size_t least = SIZE_MAX;
     for (size_t i = 0; i < SW_SECTION_COUNT; i++) {
-        size_t distance = edit_distance(name, sections[i]);
-        if (distance < least) {
-            least = distance;
-            nearest = sections[i];
+        if (is_typo(name, edit_distance(name, sections[i]))) {
+            return sections[i];
         }
     }
-    return nearest;
+    return NULL;
 }
 
 bool sw_section_known(const char *name)

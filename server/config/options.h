@@ -64,10 +64,10 @@ const struct sw_option *sw_option_at(size_t index);
 const struct sw_option *sw_option_find(const char *name);
 /* Returns true if the value may change while the server runs (live.h). */
 bool sw_option_is_live(const struct sw_option *option);
-/* Returns the row whose name is the fewest edits from `name`. If these are more than two edits and
- * only one name begins with `name`, returns that row. */
+/* Returns the row that `name` probably means: a mistyped name, the only name that begins with it,
+ * or a name that has it among its words. NULL: no name is near. */
 const struct sw_option *sw_option_nearest(const char *name);
-/* Returns the section whose name is the fewest edits from `name`. */
+/* Returns the section whose name is mistyped as `name`. NULL: no name is near. */
 const char *sw_section_nearest(const char *name);
 bool sw_section_known(const char *name);
 

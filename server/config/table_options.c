@@ -69,7 +69,7 @@ int sw_table_options_set(struct sw_table_options *options, const char *name, con
     const uint32_t engine = options->config.engine;
     if (option == NULL) {
         const struct sw_option *nearest = sw_option_nearest(name);
-        if (sw_option_is_of_a_table(nearest)) {
+        if (nearest != NULL && sw_option_is_of_a_table(nearest)) {
             snprintf(error, error_bytes, "unknown option '%.64s' of a table; did you mean '%s'?",
                      name, nearest->name);
         } else {
