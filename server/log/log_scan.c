@@ -19,10 +19,12 @@ const struct sw_wal_memory *sw_wal_heap(void)
     return &heap;
 }
 
+/* Writes a failure of the file `name`; "": of the directory. Returns -1. */
 static int say(char reason[SW_WAL_REASON_BYTES], const struct sw_directory *directory,
                const char *name, const char *text)
 {
-    snprintf(reason, SW_WAL_REASON_BYTES, "%s/%s: %s", directory->path, name, text);
+    snprintf(reason, SW_WAL_REASON_BYTES, "%s%s%s: %s", directory->path, name[0] == '\0' ? "" : "/",
+             name, text);
     return -1;
 }
 

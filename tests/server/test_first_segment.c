@@ -250,7 +250,7 @@ Test(first_segment, nothing_is_left)
     cr_assert_eq(run_until_crash(0, NULL), 1);
     cr_assert_gt(lose_from(1), 0);
     cr_assert_neq(start(&last), 0);
-    cr_assert_not_null(strstr(reason, "log-0000000000000001 and all newer"), "%s", reason);
+    cr_assert_not_null(strstr(reason, "/data: log-0000000000000001 and all newer"), "%s", reason);
 }
 
 /* A release that does not know the file has removed the log, and numbers segments from 1. */
