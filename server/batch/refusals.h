@@ -64,8 +64,9 @@
     "bit operations need values that are integers, or rows of bytes, u32, u64 or i64 " \
     "(--value-type)"
 #define SW_WHY_IDS ": the table chooses the ids of keys; use ASSIGN"
-#define SW_WHY_NO_IDS ": start the server with --ids"
-#define SW_WHY_NO_SET ": start the server with --value-type none"
+#define SW_WHY_ENGINE ": start the server with --engine robin_hood"
+#define SW_WHY_NO_IDS SW_WHY_ENGINE " --ids N"
+#define SW_WHY_NO_SET SW_WHY_ENGINE " --value-type none"
 #define SW_WHY_NO_SUCH_ROWS ": values are not rows of this number type (see --value-type)"
 
 #define SW_NO_CLEAR                                                                                \

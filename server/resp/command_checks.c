@@ -87,6 +87,8 @@ static void refuse_unsupported(struct sw_resp_conn *state, const struct sw_comma
     } else if ((command->operations & SW_OPS_STRING) != 0) {
         sw_resp_error(state->conn, command, "ERR %s " SW_NEEDS_STRINGS, name);
         return;
+    } else if (shape->engine == SW_ENGINE_CUCKOO) {
+        why = SW_WHY_ENGINE;
     }
     sw_resp_error(state->conn, command, "ERR the %s engine has no %s%s%s", shape->engine_name, name,
                   sw_table_lacking(shape, command->operations), why);

@@ -45,7 +45,7 @@ def cuckoo_over_resp():
         equal(replies.ask("DBSIZE"), 999, "DBSIZE")
         for command in (("SCAN", 0), ("RANDOMKEY",), ("RESIZE", 1000), ("scan", "x", "y")):
             equal(error_of(replies, *command),
-                  f"ERR the cuckoo engine has no {command[0].upper()}", "refusal")
+                  f"ERR the cuckoo engine has no {command[0].upper()}: start the server with --engine robin_hood", "refusal")
         check(error_of(replies, "INCREX", 1, "EX", 10).startswith("ERR the cuckoo engine has no INCREX EX"), "INCREX EX")
         listed = commands_of(replies)
         check(not listed & {"scan", "randomkey", "resize"}, "COMMAND lists what is refused")
@@ -66,9 +66,9 @@ def cuckoo_refusals_keep_their_place():
             ("SET", 1, 2), ("SCAN", 0), ("GET", 1), ("RESIZE", 9), ("INCR", 1), ("RANDOMKEY",))))
         answers = [replies.read() for _ in range(6)]
         equal([str(a) for a in answers],
-              ["OK", "ERR the cuckoo engine has no SCAN", "b'2'",
-               "ERR the cuckoo engine has no RESIZE", "3",
-               "ERR the cuckoo engine has no RANDOMKEY"], "answers")
+              ["OK", "ERR the cuckoo engine has no SCAN: start the server with --engine robin_hood", "b'2'",
+               "ERR the cuckoo engine has no RESIZE: start the server with --engine robin_hood", "3",
+               "ERR the cuckoo engine has no RANDOMKEY: start the server with --engine robin_hood"], "answers")
 
 
 @case

@@ -47,7 +47,7 @@ def no_command_has_a_value():
         equal(add(connection, [1, 5, 5, 2]), [5], "a frame")
         equal(sorted(int(key) for key in replies.ask("KEYS", "*")), [1, 2, 5, 9, 10], "KEYS")
     with start() as server, server.replies() as replies:
-        check("start the server with --value-type none" in (said := error_of(replies, "INSERT", 1)), said)
+        check("start the server with --engine robin_hood --value-type none" in (said := error_of(replies, "INSERT", 1)), said)
 
 
 @case
