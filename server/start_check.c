@@ -135,7 +135,8 @@ static int check_peers(const struct check *check)
     char host[SW_REPL_ADDRESS_BYTES], why[SW_HA_REASON_BYTES] = "";
     uint16_t port = 0;
     if (config->replicaof[0] != '\0' && sw_login_parse(config->replicaof, host, &port) != 0) {
-        return start_check_failed(check, "replicaof", "say \"host port\" or unix:/path");
+        return start_check_failed(check, "replicaof",
+                                  "give \"host port\", host:port or unix:/path");
     }
     if (config->ha[0] != '\0' && sw_ha_address_parse(&address, config->ha, why, sizeof(why)) != 0) {
         return start_check_failed(check, "ha", why);

@@ -49,7 +49,7 @@ static const struct sw_cachebench_place *place_of(const struct sw_cachebench_opt
     const struct sw_cachebench_place *place =
         options->on_host ? &sw_cachebench_host : sw_cachebench_device();
     if (place == NULL) {
-        fprintf(stderr, "cache: this build has no CUDA (nvcc was not found): say --backend cpu\n");
+        fprintf(stderr, "cache: this build has no CUDA (nvcc was not found): give --backend cpu\n");
     }
     return place;
 }

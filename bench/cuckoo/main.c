@@ -49,7 +49,8 @@ static const struct sw_cbench_place *place_of(const struct sw_cbench_options *op
 {
     const struct sw_cbench_place *place = options->on_host ? &sw_cbench_host : sw_cbench_device();
     if (place == NULL) {
-        fprintf(stderr, "cuckoo: this build has no CUDA (nvcc was not found): say --backend cpu\n");
+        fprintf(stderr,
+                "cuckoo: this build has no CUDA (nvcc was not found): give --backend cpu\n");
     }
     return place;
 }

@@ -41,7 +41,7 @@ static const struct sw_rowbench_place *place_of(const struct sw_rowbench_options
     const struct sw_rowbench_place *place =
         options->on_host ? &sw_rowbench_host : sw_rowbench_device();
     if (place == NULL) {
-        fprintf(stderr, "rows: this build has no CUDA (nvcc was not found): say --backend cpu\n");
+        fprintf(stderr, "rows: this build has no CUDA (nvcc was not found): give --backend cpu\n");
     }
     return place;
 }

@@ -11,7 +11,7 @@ PARTS = (
     "|^user %s %s$|^%s (%s:|:%u@|<subcommand>)|^%s%s \\(line|^(writes since the last|writes that the log)|^it has no $|^chosen by configuration"
     "|^fields are written|^(failover psync|pfadd pfcount)|^a client that has gone|^This member of the shard %s is at write"
     "|^(the shard is new|enough members in sync|it was the primary of the term|no other member has a later|an operator has adopted)"
-    "|^: (the table chooses the ids|start the server with --(ids|value-type none))"
+    "|^: (the table chooses the ids|start the server with --engine robin_hood)"
     "|^(has no topology|is not in the topology)$|^of a later version|^%u table%s with changes|^number = %u"
 )
 
@@ -73,7 +73,7 @@ GROUPS = (
       ("that a configuration file cannot hold", "Choose a value without line breaks and without blanks at its ends."),
       ("state of node", "Start with the id that the state has, or with another `--cluster-state`."),
       ("the table cannot be built", "Correct the value that the reason names: see [the table](#start-table-memory-and-gpu)."),
-      ("say \"host port\"", "Write `--replicaof \"host port\"` or `--replicaof unix:/path`."),
+      ("give \"host port\"", "Write `--replicaof \"host port\"` or `--replicaof unix:/path`."),
       ("limit of open files", "Raise `LimitNOFILE=` of the service, or `ulimit -n`."),
       ("^SIGHUP", "Correct what the reason names, and send SIGHUP again. The server continues with the old values."),
       ("tls-only is yes, and", "Name the socket of the service manager `tls` (`FileDescriptorName=tls`), or leave `--tls-only` out."),

@@ -33,9 +33,9 @@ const char *sw_add_read(const struct sw_config *config, const struct sw_resp_com
         if (sw_argument_is(word, "XX")) {
             present = true;
         } else if (!sw_argument_is(word, "SCALE") || i + 1 == arguments->count) {
-            return "ERR syntax error";
+            return "ERR syntax error: write ADD key row [SCALE s] [XX]";
         } else if (!sw_argument_float(&arguments->arguments[++i], &scale)) {
-            return "ERR value is not a valid float";
+            return "ERR SCALE must be a finite number";
         }
     }
     if (sw_value_type_bytes(type) == 0) {

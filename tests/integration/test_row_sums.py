@@ -225,8 +225,8 @@ def by_resp():
                 replies.ask("DISCARD")
     row = bytes(8)
     for flags, cases in ((("--value-bytes", "8", "--value-type", "f32"), (
-            ((row, "SCALE", "inf"), "ERR SCALE must be a finite number"), ((row, "SCALE"), "ERR syntax error"),
-            ((row, "NX"), "ERR syntax error"), ((row, "SCALE", "x"), "ERR value is not a valid float"),
+            ((row, "SCALE", "inf"), "ERR SCALE must be a finite number"), ((row, "SCALE"), "ERR syntax error: write ADD key row [SCALE s] [XX]"),
+            ((row, "NX"), "ERR syntax error: write ADD key row [SCALE s] [XX]"), ((row, "SCALE", "x"), "ERR SCALE must be a finite number"),
             ((bytes(4),), "ERR value must have exactly 8 bytes (--value-bytes)"))),
             (("--value-bytes", "8", "--value-type", "f64"), (((row, "SCALE", "0.5"),
                 "ERR SCALE must be 1 or -1 unless values are rows of f32; for f16 and bf16, send a bulk frame with f32 operands"),)),
