@@ -65,6 +65,7 @@
     "(--value-type)"
 #define SW_WHY_IDS ": the table chooses the ids of keys; use ASSIGN"
 #define SW_WHY_ENGINE ": start the server with --engine robin_hood"
+#define SW_WHY_NO_SCORES ": start the server with --engine cache"
 #define SW_WHY_NO_IDS SW_WHY_ENGINE " --ids N"
 #define SW_WHY_NO_SET SW_WHY_ENGINE " --value-type none"
 #define SW_WHY_NO_SUCH_ROWS ": values are not rows of this number type (see --value-type)"

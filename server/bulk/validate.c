@@ -14,10 +14,24 @@
 #include "server/bulk/expiry_times.h"
 #include "table/scale.h"
 
+/* Do caches alone have this operation on keys? ASSIGN is made from one that they have. */
+static bool is_of_caches(uint32_t operation)
+{
+    const uint64_t operations = SW_OPS_CACHE & ~(SW_OPS_INTEGERS | SW_OPS_ROWS);
+    return sw_operation_is_data(operation) && !sw_operation_gives_ids(operation) &&
+           SW_OPS_HAS(operations, sw_operation_op(operation));
+}
+
 /* Returns why the engine lacks an operation, for the end of the error; "": the name explains it. */
 static const char *why(const struct sw_table_shape *shape, uint32_t operation)
 {
     const bool is_integer = shape->value_format == SW_VALUE_INTEGER;
+    if (is_of_caches(operation) && !shape->has_scores && !shape->has_ids) {
+        return SW_WHY_NO_SCORES;
+    }
+    if (shape->engine == SW_ENGINE_CUCKOO && !sw_operation_gives_ids(operation)) {
+        return SW_WHY_ENGINE;
+    }
     if (sw_operation_needs_expiry(operation) || shape->is_set) {
         return "";
     }
@@ -56,14 +70,15 @@ static enum sw_reply_status refuse_frame(const struct sw_table_shape *shape,
         snprintf(message, message_bytes, SW_NO_BITS);
         return SW_REPLY_BAD_REQUEST;
     }
-    bool epoch = request->operation == SW_OPERATION_EPOCH && shape->has_scores;
+    const bool is_epoch = request->operation == SW_OPERATION_EPOCH;
+    const bool epoch = is_epoch && shape->has_scores;
     snprintf(message, message_bytes, "the %s %s has no %s%s%s",
              epoch ? sw_cache_policy_name(shape->policy) : shape->engine_name,
              epoch ? "policy" : "engine", sw_operation_name(request->operation),
              sw_operation_needs_expiry(request->operation)
                  ? sw_table_lacking(shape, SW_OPS_ONE(SW_EXPIRE))
                  : shape->of_rows,
-             why(shape, request->operation));
+             is_epoch && !epoch ? SW_WHY_NO_SCORES : why(shape, request->operation));
     return SW_REPLY_UNKNOWN_OPERATION;
 }
 

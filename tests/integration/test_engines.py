@@ -79,7 +79,7 @@ def cuckoo_in_frames():
                            + wire.frame(wire.PING, request_id=2))
         reply = wire.read_frame(connection)
         equal((reply.status, reply.message), (wire.UNKNOWN_OPERATION,
-                                              "the cuckoo engine has no SCAN"), "SCAN")
+                                              "the cuckoo engine has no SCAN: start the server with --engine robin_hood"), "SCAN")
         equal(wire.read_frame(connection).status, wire.OK, "PING behind it")
         info = wire.call(connection, wire.HELLO).info
         equal((info[10], info.get(11, 0)), (b"cuckoo", 0), "greeting")

@@ -308,7 +308,7 @@ def refusals():
     with start(*strings) as server, server.connect() as connection:
         refused(connection, frames["ADD_F32"], "ADD needs values that are numbers, not strings")
     with start("--capacity", "64K") as server, server.connect() as connection:
-        refused(connection, frames["PEEK"], "the robin_hood engine has no PEEK")
+        refused(connection, frames["PEEK"], "the robin_hood engine has no PEEK: start the server with --engine cache")
         refused(connection, frames["GET with scores"], "the robin_hood engine has no scores")
 
 

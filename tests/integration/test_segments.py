@@ -78,7 +78,7 @@ def bad_segments():
         refused(bad, "segment 1: the server stores keys as strings", [(0, [1], 8), (6, [1], 60)])
         refused(bad, "segment 1: count is zero", [(0, [1], 8), (5, [], 8)])
         refused(bad, "segment 0: count is zero or passes", **lists([0, 5], [2**32 - 1, 1], [8, 8]))
-        refused(wire.UNKNOWN_OPERATION, "segment 0: the robin_hood engine has no PEEK", operation=wire.PEEK)
+        refused(wire.UNKNOWN_OPERATION, "segment 0: the robin_hood engine has no PEEK: start the server with --engine cache", operation=wire.PEEK)
         for operation in (wire.SET, wire.DELETE, wire.TTL, wire.SCAN, wire.HELLO, wire.TABLE, wire.PING, wire.GETRANGE):
             refused(bad, "only GET and PEEK have segments", operation=operation)
         refused(bad, "leave out the fields of the request", table=5)
