@@ -202,7 +202,7 @@ void sw_cli_insert(struct sw_cli *cli, int code, int count, char **words)
 {
     if (sherwood_server(cli->client)->value_type != SHERWOOD_NONE) {
         sw_cli_reply_error(cli, "ERR INSERT needs keys without values: start the server with "
-                                "--value-type none");
+                                "--engine robin_hood --value-type none");
         return;
     }
     run_keys(cli, code, count, words, print_new);

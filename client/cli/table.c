@@ -43,7 +43,7 @@ static bool list(struct sw_cli *cli, const char *name)
         }
     } while (from != 0);
     if (!any) {
-        sw_cli_reply_error(cli, "ERR no such table");
+        sw_cli_reply_error(cli, "ERR no such table: TABLE LIST shows the tables");
     }
     return any;
 }

@@ -15,11 +15,13 @@
 #include "proto/plural.h"
 #include "proto/value_type.h"
 
+#define NO_LOG "no log: the directory has no file " SW_WAL_NAME "-*"
+
 static bool check(struct sw_cli_wal *wal)
 {
     FILE *out = wal->cli->out;
     if (wal->count == 0) {
-        fprintf(out, "%s: no log: the directory has no file " SW_WAL_NAME "-*\n", wal->path);
+        fprintf(out, "%s: " NO_LOG "\n", wal->path);
         return true;
     }
     if (wal->plan.end == 0) {
@@ -111,6 +113,11 @@ static void print_write(FILE *out, const struct sw_wal_shape *shape,
     }
 }
 
+/* Whether the log has writes of the exported table, and of others. */
+struct exported {
+    bool own, others;
+};
+
 /* Takes the shape of the table `id` from the message of a record, if it has the table. */
 static void take_shape(const struct sw_wal_record *record, const uint8_t *message, uint32_t id,
                        struct sw_wal_shape *shape)
@@ -124,9 +131,9 @@ static void take_shape(const struct sw_wal_record *record, const uint8_t *messag
     }
 }
 
-/* Exports the writes of the table `id`. *others becomes true if there are writes of others. */
+/* Exports the writes of the table `id`, and sets what the piece has. */
 static bool export_piece(const struct sw_cli_wal *wal, const struct sw_wal_piece *piece,
-                         uint32_t id, bool *others)
+                         uint32_t id, struct exported *exported)
 {
     const struct sw_wal_found *found = &wal->found[piece->segment];
     struct sw_wal_shape shape =
@@ -148,7 +155,8 @@ static bool export_piece(const struct sw_cli_wal *wal, const struct sw_wal_piece
             record.sequence < piece->from || record.sequence > piece->to) {
             continue;
         }
-        *others |= record.table != id;
+        exported->own |= record.table == id;
+        exported->others |= record.table != id;
         const char *wrong = record.table != id     ? NULL
                             : shape.key_bytes == 0 ? "a segment lacks the widths of the table"
                             : !sw_wal_record_holds_columns(&record, &shape)
@@ -182,14 +190,20 @@ static bool read_id(const struct sw_cli_wal *wal, uint32_t *id)
 
 static bool export(struct sw_cli_wal *wal)
 {
-    bool others = false;
+    struct exported exported = {.own = false};
     uint32_t id = 0;
     bool good = read_id(wal, &id);
+    if (wal->count == 0) {
+        return sw_cli_wal_complain(wal, "", NO_LOG);
+    }
     fputs("sequence,operation,key,operand\n", wal->cli->out);
     for (size_t i = 0; good && i < wal->plan.pieces; i++) {
-        good = export_piece(wal, &wal->plan.piece[i], id, &others);
+        good = export_piece(wal, &wal->plan.piece[i], id, &exported);
     }
-    if (good && others && wal->table == NULL) {
+    if (good && !exported.own && wal->table != NULL) {
+        sw_cli_wal_complain(wal, "", "no writes of this table: TABLE INFO shows the id of a table");
+    }
+    if (good && exported.others && wal->table == NULL) {
         sw_cli_wal_complain(wal, "",
                             "these are the writes of the table 1; --table ID exports another one");
     }

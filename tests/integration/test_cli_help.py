@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import subprocess
+import tempfile
 import time
 
 from harness import BUILD, Server, case, check, equal, main, run
@@ -43,6 +44,16 @@ def csv_before_the_run():
     """sherwood-load refuses a wrong --csv before it connects"""
     said = run(BUILD / "sherwood-load", "-a", "127.0.0.1:1", "--csv", "/nonexistent/x.csv", rc=2)
     check("--csv: /nonexistent/x.csv: No such file or directory: give a file" in said, said)
+
+
+@case
+def exports_of_nothing():
+    """log export fails where no log is, and reports a table without writes"""
+    with tempfile.TemporaryDirectory() as path:
+        check("no log: the directory has no file log-*" in run(CLI, "log", "export", path, rc=1), "an empty directory")
+        with Server("--data-dir", path, "--appendonly", "yes") as server, server.replies() as replies:
+            replies.ask("SET", 1, 1)
+        check("no writes of this table" in run(CLI, "log", "export", "--table", "99", path), "table 99")
 
 
 @case
