@@ -290,7 +290,9 @@ static int read_some(struct sw_load_resp_client *client, struct sw_load_worker *
         return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "receiving failed: %s", strerror(errno));
     }
     if (received == 0) {
-        return sw_load_worker_fail(worker, SW_LOAD_E_PEER, "the server closed the connection");
+        return sw_load_worker_fail(worker, SW_LOAD_E_PEER,
+                                   "the server closed the connection: see its log, and check that "
+                                   "the port is not its HTTP port");
     }
     if (worker->options->ttl > 0) {
         worker->until_ns = sw_load_now_ns();
