@@ -130,7 +130,7 @@ struct sw_batch {
         struct {
             enum sw_op op;      /* the operation of all, if ops is NULL */
             bool shared;        /* others may change keys and values (imported_memory.h) */
-            bool on_device;     /* shared keys and values lie in device memory */
+            bool on_device;     /* keys and values lie in device memory */
             bool wide_operands; /* rows: all operands belong to ADD_F16, ADD_BF16 or their PRESENT
                                    forms, consist of 32-bit IEEE 754 numbers, and are twice as long
                                    as a row */

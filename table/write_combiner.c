@@ -101,7 +101,8 @@ static bool shares(const struct sw_combiner *combiner, const struct sw_batch *ba
 }
 
 /* Returns whether a batch is gathered even if it is launched alone: if others may change it
- * meanwhile, if it is large, if it concerns times, or if the backend gathers every batch. */
+ * meanwhile, if it is large and lies in host memory, if it concerns times, or if the backend
+ * gathers every batch. */
 static bool is_gathered_alone(const struct sw_combiner *combiner, const struct sw_batch *batch)
 {
     if (concerns_times(combiner, batch)) {
@@ -109,7 +110,7 @@ static bool is_gathered_alone(const struct sw_combiner *combiner, const struct s
     }
     return sw_combiner_gathers(combiner, batch) &&
            (batch->shared || combiner->gathers_all ||
-            (batch->count >= SW_GATHERED_MIN && shares(combiner, batch)));
+            (batch->count >= SW_GATHERED_MIN && !batch->on_device && shares(combiner, batch)));
 }
 
 /* Returns the operation of a batch; SW_OP_END if its operations may differ. */

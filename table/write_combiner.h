@@ -55,8 +55,8 @@
  * other's writes; results do not change. */
 #define SW_COMBINER_STREAMS 64
 
-/* A batch of at least this many operations is gathered even if it is launched alone: loading its
- * operations then overlaps the previous launch. */
+/* A batch in host memory of at least this many operations is gathered even if it is launched alone:
+ * loading its operations then overlaps the previous launch. */
 #define SW_GATHERED_MIN 32768
 
 struct sw_combiner {

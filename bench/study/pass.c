@@ -4,7 +4,6 @@
  */
 #include "bench/study/pass.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "bench/study/span.h"
@@ -25,6 +24,7 @@ static void prepare(const struct sw_study_pass *pass, uint64_t number, struct sw
     memset(batch, 0, sizeof(*batch));
     batch->kind = SW_BATCH_OPERATIONS;
     batch->op = pass->op;
+    batch->on_device = pass->on_device;
     batch->count = rest < pass->batch_ops ? (uint32_t)rest : pass->batch_ops;
     batch->keys = at(pass->keys, first * pass->key_bytes);
     batch->values = at(pass->values, first * pass->key_bytes);

@@ -6,6 +6,7 @@
 #ifndef SHERWOOD_BENCH_STUDY_PASS_H
 #define SHERWOOD_BENCH_STUDY_PASS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "table/table.h"
@@ -24,6 +25,7 @@ struct sw_study_pass {
     uint32_t *leftovers; /* out, host memory: entries handed back by each batch; or NULL */
     uint64_t count;
     uint32_t batch_ops; /* a multiple of 64, so that no two batches share a word of `found` */
+    bool on_device;     /* keys and values lie in device memory */
 };
 
 struct sw_study_passed {

@@ -25,6 +25,7 @@ struct sherwood {
     uint32_t batch_ops;
     bool reports_found;          /* also of writes */
     bool is_set;                 /* keys without values: sherwood_sets.c */
+    bool on_device;              /* the study's arrays lie in device memory */
     struct sw_counters counters; /* of the last call */
 };
 
@@ -67,6 +68,7 @@ static void *open_as(struct sw_table_config *config, bool reports_found, uint64_
     }
     self->key_bytes = config->slot_bits / 16;
     self->is_set = config->is_set;
+    self->on_device = config->backend == SW_BACKEND_CUDA;
     self->reports_found = reports_found;
     config->batch_ops_max = (config->batch_ops_max + 63) / 64 * 64; /* whole words of found */
     self->batch_ops = config->batch_ops_max;
@@ -151,6 +153,7 @@ static bool run_pass(struct sherwood *self, struct sw_study_pass *pass, const ch
     struct sw_study_passed passed;
     pass->key_bytes = self->key_bytes;
     pass->batch_ops = self->batch_ops;
+    pass->on_device = self->on_device;
     bool done = succeeded(sw_study_pass_run(self->queue, pass, &passed), what);
     self->counters = passed.counters;
     return done;

@@ -75,7 +75,8 @@ static const struct sw_backend backend = {
 };
 
 /* Runs one write of `count` operations where a launch takes `most`. */
-static struct counts launch_batch(uint32_t count, uint32_t most, void *leftovers, bool shared)
+static struct counts launch_batch(uint32_t count, uint32_t most, void *leftovers, bool shared,
+                                  bool on_device)
 {
     struct counts counts = {0};
     struct sw_combiner combiner;
@@ -85,6 +86,7 @@ static struct counts launch_batch(uint32_t count, uint32_t most, void *leftovers
     struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS,
                              .op = SW_SET,
                              .shared = shared,
+                             .on_device = on_device,
                              .count = count,
                              .keys = &unused,
                              .values = &unused,
@@ -102,7 +104,7 @@ static struct counts launch_batch(uint32_t count, uint32_t most, void *leftovers
 
 static struct counts launch(uint32_t count, uint32_t most, void *leftovers)
 {
-    return launch_batch(count, most, leftovers, false);
+    return launch_batch(count, most, leftovers, false, false);
 }
 
 static void check_launches(struct counts seen, unsigned combined, unsigned single)
@@ -142,9 +144,17 @@ Test(combiner_single, a_batch_of_shared_memory_is_combined_at_any_size)
 {
     static const uint32_t sizes[] = {1, SW_GATHERED_MIN, 2 * SW_GATHERED_MIN};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        struct counts counts = launch_batch(sizes[i], SW_GATHERED_MIN, NULL, true);
-        check_launches(counts, 1, 0);
+        for (int on_device = 0; on_device < 2; on_device++) {
+            check_launches(launch_batch(sizes[i], SW_GATHERED_MIN, NULL, true, on_device != 0), 1,
+                           0);
+        }
     }
+}
+
+/* Its kernels load it as fast from there as from the table's memory. */
+Test(combiner_single, a_large_batch_of_device_memory_is_not)
+{
+    check_launches(launch_batch(SW_GATHERED_MIN, SW_GATHERED_MIN, NULL, false, true), 0, 1);
 }
 
 /* Two tables with one sequencer: each write takes the next number, whichever table it is of. */
