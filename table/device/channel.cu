@@ -36,13 +36,21 @@ static cudaError_t mark(struct sw_cuda_channel *channel, bool begins)
     return channel->owner->direct == NULL ? cudaSuccess : sw_cuda_direct_mark(channel, begins);
 }
 
+/* Returns whether all reads launched on the channel's stream have been polled. M7: a read has read
+ * the table when its record is complete, so the device need not wait for it. */
+static bool reads_are_polled(const struct sw_cuda_channel *channel)
+{
+    return __atomic_load_n(&channel->reads_polled, __ATOMIC_ACQUIRE) == channel->reads;
+}
+
 /* Later write batches wait for this one, so they need not wait for these reads again. */
 cudaError_t sw_cuda_wait_for_reads(struct sw_cuda_channel *channel)
 {
     cudaError_t error = cudaSuccess;
     for (struct sw_cuda_channel *other = channel->owner->channels; other != NULL;
          other = other->next) {
-        if (other->reads_pending && other != channel && error == cudaSuccess) {
+        if (other->reads_pending && other != channel && !reads_are_polled(other) &&
+            error == cudaSuccess) {
             error = wait_for_stream(channel, other->stream, other->reads_done);
         }
         if (other->shared_reads_pending && error == cudaSuccess) {

@@ -15,7 +15,7 @@
  *   ticket = sw_cuda_channel_ticket(channel)              0: SW_E_BUSY
  *   sw_cuda_channel_begin(channel)                        locks the mutex
  *     sw_cuda_wait_for_write(channel)                     before anything is read
- *     reads: channel->reads_pending = true, launch        the last kernel fills the batch's record
+ *     reads: sw_cuda_reads_launched(channel), launch      the last kernel fills the batch's record
  *     writes: sw_cuda_wait_for_reads(channel), launch, sw_cuda_write_submitted(channel)
  *   sw_cuda_channel_end(channel, error)                   unlocks the mutex
  *   sw_cuda_channel_submitted(channel, ticket)
@@ -71,9 +71,11 @@ struct sw_cuda_channel {
     struct sw_cuda_channel *next;
     cudaStream_t stream;
     cudaEvent_t reads_done;
-    bool reads_pending;   /* reads were submitted, and no write batch waits for them yet */
-    uint64_t writes_seen; /* the owner's `writes` when this stream last waited for them */
-    uint64_t writes_done; /* the owner's `writes` when they were last known to have completed */
+    bool reads_pending;    /* reads were submitted, and no write batch waits for them yet */
+    uint64_t reads;        /* launches of reads on this stream */
+    uint64_t reads_polled; /* atomic: `reads` when the queue last had no batch in flight */
+    uint64_t writes_seen;  /* the owner's `writes` when this stream last waited for them */
+    uint64_t writes_done;  /* the owner's `writes` when they were last known to have completed */
     struct sw_cuda_reader *reader;        /* NULL: none */
     struct sw_cuda_channel *next_waiting; /* of the reader's list */
     bool shared_reads_pending;            /* like reads_pending, for reads on the reader's stream */
@@ -183,6 +185,13 @@ bool sw_cuda_channel_try_begin(struct sw_cuda_channel *channel, uint32_t tries);
  * batch may follow a partly enqueued one. */
 bool sw_cuda_channel_end(struct sw_cuda_channel *channel, cudaError_t error);
 
+/* Notes that reads are launched on the channel's stream. Under the mutex. */
+static inline void sw_cuda_reads_launched(struct sw_cuda_channel *channel)
+{
+    channel->reads_pending = true;
+    channel->reads++;
+}
+
 /* The order of batches; call these under the mutex. Work enqueued on the channel's stream
  * afterwards runs after the last write batch (wait_for_write) or after the reads of all channels
  * (wait_for_reads). write_submitted marks the work enqueued so far as the last write batch. */
@@ -224,6 +233,9 @@ static inline void sw_cuda_channel_completed(struct sw_cuda_channel *channel, ui
 {
     channel->idle_polls = 0;
     channel->busy &= ~(1ULL << ticket % SW_CUDA_IN_FLIGHT_MAX);
+    if (channel->busy == 0) {
+        __atomic_store_n(&channel->reads_polled, channel->reads, __ATOMIC_RELEASE);
+    }
 }
 
 /* M7: reports to the host that a batch is done. One thread calls it; that thread, or threads of its

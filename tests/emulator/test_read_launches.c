@@ -406,6 +406,22 @@ static uint64_t calls_of_write(struct many *m, uint32_t t, bool alone)
     return emu_calls();
 }
 
+/* A poll says that a read has read the table, so the next write has nothing to wait for. */
+static void polled_reads_cost_no_calls(struct many *m)
+{
+    open_many(m, 1);
+    struct sw_batch get = {.op = SW_GET, .count = 1, .keys = m->keys, .found = m->found};
+    const uint64_t calls = calls_of_write(m, 0, false);
+    expect(sw_batch_run(m->queues[0], &get) == SW_OK, "the key is read");
+    expect(calls_of_write(m, 0, false) == calls, "a polled read costs a write no calls");
+    expect(sw_batch_submit(m->queues[0], &get) == SW_OK, "a read is deferred");
+    expect(calls_of_write(m, 0, false) > calls + 2, "the write launches the read and waits for it");
+    while (sw_batch_poll(m->queues[0], &get) == SW_PENDING) {
+    }
+    close_many(m);
+    printf("ok a write waits for no read that was polled\n");
+}
+
 /* Two tables that share a lane: in this mode each launch ends before the next one begins. */
 static void lanes_wait_for_launches_alone(struct many *m)
 {
@@ -461,6 +477,7 @@ int main(void)
     lanes_lack_memory(&m);
     lanes_cost_no_calls(&m);
     lanes_wait_for_launches_alone(&m);
-    printf("13 passed, 0 failed\n");
+    polled_reads_cost_no_calls(&m);
+    printf("14 passed, 0 failed\n");
     return 0;
 }

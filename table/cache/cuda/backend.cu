@@ -236,7 +236,7 @@ cudaError_t enqueue_scan(struct sw_cache_cuda_queue *queue, struct sw_batch *bat
 cudaError_t enqueue_read(struct sw_cache_cuda_queue *queue, struct sw_batch *batch,
                          const struct sw_cache_table_batch *all)
 {
-    queue->reads_pending = true;
+    sw_cuda_reads_launched(queue);
     switch (batch->kind) {
     case SW_BATCH_SCAN:
         return enqueue_scan(queue, batch, all);

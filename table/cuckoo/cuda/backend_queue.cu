@@ -30,7 +30,7 @@ static cudaError_t submit_read(struct sw_cuckoo_queue *queue, const struct sw_ba
     read.tally = queue->tallies + ticket % SW_CUDA_IN_FLIGHT_MAX;
     read.record = record_of(queue, ticket);
     read.ticket = ticket;
-    queue->reads_pending = true;
+    sw_cuda_reads_launched(queue);
     return sw_cuckoo_launch_read<BITS>(read, queue->stream);
 }
 

@@ -138,7 +138,7 @@ static cudaError_t submit_scan(struct sw_cuda_queue *queue, struct sw_batch *bat
     if (error == cudaSuccess && queue->scan.reads_rows) {
         batch = &queue->scan.rows;
     } else if (error == cudaSuccess) {
-        queue->reads_pending = true;
+        sw_cuda_reads_launched(queue);
         queue->scan.filters_expired = sw_cuda_keeps_times(queue->table);
         error = sw_cuda_scan_copy(queue, batch);
     }

@@ -48,7 +48,7 @@ static cudaError_t launch_unexpired(struct sw_cuda_queue *queue, const struct sw
     reads.batch_count = 1;
     reads.filter = batch->filter;
     reads.batches[0] = typed_read<BITS>(queue, batch, ticket);
-    queue->reads_pending = true;
+    sw_cuda_reads_launched(queue);
     const cudaError_t error =
         compare_key_strings<BITS>(queue, batch, reads.batches[0].record, &expiry_filter);
     if (error != cudaSuccess) {
@@ -99,7 +99,7 @@ static cudaError_t launch_reads(struct sw_cuda_queue *queue, struct sw_batch *co
     for (uint32_t b = 0; b < count; b++) {
         reads.batches[b] = typed_read<BITS>(queue, batches[b], tickets[b]);
     }
-    queue->reads_pending = true;
+    sw_cuda_reads_launched(queue);
     const struct sw_cuda_device<BITS> *device = sw_cuda_device_of<BITS>(table);
     const bool use_hints = sw_cuda_hints_pay(table);
     if constexpr (!sw_width<BITS>::is_set) {
