@@ -28,6 +28,10 @@
 #define HOLES_PART 4
 /* Least share of new keys for direct inserts. */
 #define DIRECT_SHARE_MIN 0.125
+/* The third kernel of a batch by ranges has fewer threads than the kernels that insert. So it
+ * inserts only if the batch has at most ENDS_OPS_MAX operations, or few new keys. */
+#define ENDS_OPS_MAX 8192
+#define ENDS_SHARE_MAX (1.0 / 64)
 
 bool sw_write_is_certain(const struct sw_write_facts *facts, const struct sw_batch *batch,
                          bool gathered, uint32_t upserts)
@@ -165,4 +169,11 @@ bool sw_write_is_direct(const struct sw_write_facts *facts, const struct sw_batc
 {
     return only_deletes(batch) ? batch->previous == NULL && !facts->clears_hints
                                : is_mergeable(facts, batch) && facts->new_share >= DIRECT_SHARE_MIN;
+}
+
+bool sw_write_ends_by_ranges(const struct sw_write_facts *facts, const struct sw_batch *batch)
+{
+    return facts->has_stash && batch->ops == NULL && !only_deletes(batch) &&
+           batch->group_count <= 1 && batch->count <= facts->piece_ops &&
+           (batch->count <= ENDS_OPS_MAX || facts->new_share < ENDS_SHARE_MAX);
 }

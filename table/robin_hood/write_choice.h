@@ -86,6 +86,11 @@ bool sw_write_is_ranged(const struct sw_write_facts *facts, const struct sw_batc
  * a kernel of its own, for batches that insert or remove many keys. */
 bool sw_write_is_direct(const struct sw_write_facts *facts, const struct sw_batch *batch);
 
+/* Returns whether the third kernel of a batch by ranges also inserts and reports, so that no kernel
+ * follows: at most a few keys are new. The batch must be one piece, in which no operation removes
+ * and no group may be refused alone. */
+bool sw_write_ends_by_ranges(const struct sw_write_facts *facts, const struct sw_batch *batch);
+
 #ifdef __cplusplus
 }
 #endif

@@ -123,7 +123,7 @@ $(EMU)/chains_unchecked/src: EMU_REPLACE := --replace 'const struct RH(slot) was
 $(EMU)/chains_short_unchecked/src: EMU_REPLACE := --replace 'struct RH(slot) was = RH(slot_cas)(bucket + max, top, *carried);' \
   'struct RH(slot) was = top; RH(slot_store)(bucket + max, *carried);' --replace 'return (was & bit) == 0;' 'return true;'
 $(EMU_CHAINS:%=$(EMU)/%/src): tests/emulator/rewrite.py tests/emulator/test_chains.cu table/robin_hood/cuda/displacement/displace.cu table/device/reduce.cuh table/device/lock_bits.cuh \
-  table/robin_hood/cuda/displacement/displace.cuh table/robin_hood/cuda/displacement/displace_short.cu \
+  $(addprefix table/robin_hood/cuda/displacement/,chain.cuh displace.cuh displace_short.cu insert.cuh) \
   table/robin_hood/cuda/writes/range_direct.cuh table/robin_hood/robin_hood.inl
 	python3 $< $(EMU_TINY) $(EMU_REPLACE) $@ $(filter-out $<,$^)
 	@touch $@

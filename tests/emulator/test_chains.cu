@@ -100,7 +100,8 @@ __global__ void short_insert(struct sw_cuda_device<BITS> device,
                              typename sw_width<BITS>::slot *carried, bool *rests)
 {
     uint64_t probes = 0;
-    rests[blockIdx.x] = !insert_short<BITS>(device, &carried[blockIdx.x], &probes);
+    rests[blockIdx.x] =
+        !insert_short<BITS>(device, &carried[blockIdx.x], SW_SHORT_BUCKETS, &probes);
 }
 
 template <int BITS>

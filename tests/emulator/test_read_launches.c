@@ -422,6 +422,21 @@ static void polled_reads_cost_no_calls(struct many *m)
     printf("ok a write waits for no read that was polled\n");
 }
 
+/* Operations of several kinds need kernels that remove, that insert, and one that reports. */
+static void few_new_keys_need_few_calls(struct many *m)
+{
+    static const uint8_t ops[2] = {SW_SET, SW_DELETE};
+    open_many(m, 1);
+    const uint64_t calls = calls_of_write(m, 0, false);
+    struct sw_batch both = {
+        .op = SW_SET, .ops = ops, .count = 2, .keys = m->keys, .values = m->keys};
+    emu_fail_call(0);
+    expect(sw_batch_run(m->queues[0], &both) == SW_OK, "a key is stored, and one deleted");
+    expect(calls + 5 <= emu_calls(), "a SET needs no launches to insert and to report");
+    close_many(m);
+    printf("ok a write of one kind ends with its third launch\n");
+}
+
 /* Two tables that share a lane: in this mode each launch ends before the next one begins. */
 static void lanes_wait_for_launches_alone(struct many *m)
 {
@@ -478,6 +493,7 @@ int main(void)
     lanes_cost_no_calls(&m);
     lanes_wait_for_launches_alone(&m);
     polled_reads_cost_no_calls(&m);
-    printf("14 passed, 0 failed\n");
+    few_new_keys_need_few_calls(&m);
+    printf("15 passed, 0 failed\n");
     return 0;
 }

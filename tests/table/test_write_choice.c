@@ -341,3 +341,35 @@ Test(write_choice, operations_that_keep_their_order_are_not_direct)
         cr_assert_not(sw_write_is_direct(&facts, &batch), "the values before");
     }
 }
+
+Test(write_choice, few_new_keys_end_by_ranges)
+{
+    struct sw_write_facts facts = at_load(0.5);
+    struct sw_batch batch = batch_of(SW_SET, PIECE);
+    cr_assert(sw_write_ends_by_ranges(&facts, &batch), "updates");
+    facts.new_share = 0.02;
+    cr_assert_not(sw_write_ends_by_ranges(&facts, &batch), "2 %% of 4 million keys");
+    batch.count = 8192;
+    cr_assert(sw_write_ends_by_ranges(&facts, &batch));
+    batch.count++;
+    cr_assert_not(sw_write_ends_by_ranges(&facts, &batch));
+}
+
+Test(write_choice, what_another_kernel_must_end_does_not_end_by_ranges)
+{
+    struct sw_write_facts facts = at_load(0.5);
+    struct sw_batch batch = batch_of(SW_DELETE, 1000);
+    cr_assert_not(sw_write_ends_by_ranges(&facts, &batch), "entries move");
+    batch = batch_of(SW_SET, 1000);
+    batch.group_count = 2;
+    cr_assert_not(sw_write_ends_by_ranges(&facts, &batch), "a group may be refused");
+    batch.group_count = 1;
+    cr_assert(sw_write_ends_by_ranges(&facts, &batch));
+    batch.ops = some_ops;
+    cr_assert_not(sw_write_ends_by_ranges(&facts, &batch), "several kinds");
+    batch = batch_of(SW_SET, PIECE + 1);
+    cr_assert_not(sw_write_ends_by_ranges(&facts, &batch), "two pieces");
+    batch.count = 1000;
+    facts.has_stash = false;
+    cr_assert_not(sw_write_ends_by_ranges(&facts, &batch), "entries may be handed back");
+}

@@ -99,9 +99,9 @@ template <int BITS> struct sw_cuda_batch {
     uint32_t group_count;
     const uint32_t *group_ends;
     uint8_t *group_refused;
-    bool gathered; /* all arrays belong to the table and lie in device memory: combined_launch.cuh
-                    */
-    bool direct;   /* by ranges: range_direct.cuh carries out the batch */
+    bool gathered;     /* all arrays are the table's, in device memory: combined_launch.cuh */
+    bool direct;       /* by ranges: range_direct.cuh carries out the batch */
+    bool ends;         /* by ranges: the third kernel also inserts, and completes the record */
     bool leaves_holes; /* with `direct`: the batch removes entries and leaves holes (holes.cu) */
     word *leftover_keys;
     word *leftover_values;

@@ -7,9 +7,7 @@
  * displace.cu (M5): every access to a slot is under the lock of its range.
  */
 #include "table/device/follow.cuh"
-#include "table/device/lock_bits.cuh"
-#include "table/robin_hood/cuda/device.cuh"
-#include "table/robin_hood/cuda/displacement/displace.cuh"
+#include "table/robin_hood/cuda/displacement/insert.cuh"
 
 /* Buckets that a short insert may visit, and entries that a short removal may move.
  *
@@ -25,46 +23,16 @@
 /* Enough blocks to fill any GPU; they loop. */
 #define BLOCKS_MAX 4096
 
-/* Inserts one entry without locks. Rules 1 to 4 of table/robin_hood/README.md and M6 allow this,
- * since every store is one compare-and-swap of a whole slot (robin_hood.inl, insert_absent_before).
- * Returns false if *carried, an entry that the thread still carries, goes beyond SW_SHORT_BUCKETS
- * buckets. Its key is absent, like the key before. */
-template <int BITS>
-static __device__ inline bool insert_short(const struct sw_cuda_device<BITS> &device,
-                                           typename sw_width<BITS>::slot *carried, uint64_t *probes)
-{
-    typedef sw_width<BITS> W;
-    const typename W::view *view = &device.table.main;
-    const uint64_t limit = W::hint_start(view, device.hints, carried->m) + SW_SHORT_BUCKETS;
-    return W::insert_before(view, device.hints, carried,
-                            limit < view->buckets_total ? limit : view->buckets_total, probes);
-}
-
 /* Inserts the listed entries, each by one thread. Lists the entries that go further. */
 template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     short_insert_kernel(const __grid_constant__ struct sw_cuda_device<BITS> device)
 {
     sw_cuda_follow();
-    struct sw_cuda_control *control = device.control;
-    const uint32_t count = sw_is_admitted(control) ? control->inserts : 0;
-    const uint64_t step = (uint64_t)gridDim.x * SW_CUDA_BLOCK;
-    const uint64_t rounds = (count + step - 1) / step;
-    uint64_t i = (uint64_t)blockIdx.x * SW_CUDA_BLOCK + threadIdx.x;
     uint64_t probes = 0;
-    for (uint64_t r = 0; r < rounds; r++, i += step) {
-        typename sw_width<BITS>::slot carried;
-        bool rests = false;
-        if (i < count) {
-            carried = *sw_listed_insert<BITS>(device.scratch, (uint32_t)i);
-            rests = !insert_short<BITS>(device, &carried, &probes);
-        }
-        const uint32_t at = sw_list_append(&control->long_inserts, rests);
-        if (rests) {
-            device.scratch.long_inserts[at] = carried;
-        }
-    }
-    sw_block_add(&control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
+    insert_listed_short<BITS>(device, (uint64_t)blockIdx.x * SW_CUDA_BLOCK + threadIdx.x,
+                              (uint64_t)gridDim.x * SW_CUDA_BLOCK, SW_SHORT_BUCKETS, &probes);
+    sw_block_add(&device.control->counters.by_class[SW_CLASS_UPSERT].probes, probes);
 }
 
 /* Attempts to lock before a removal is listed. */

@@ -164,7 +164,9 @@ static cudaError_t piece_by_ranges(struct sw_cuda_queue *queue,
     if (error == cudaSuccess) {
         error = sw_cuda_launch_ranges<BITS>(device, piece, queue->stream);
     }
-    return error == cudaSuccess ? move_listed<BITS>(queue, device, piece, upserts, deletes) : error;
+    return error == cudaSuccess && !piece->ends
+               ? move_listed<BITS>(queue, device, piece, upserts, deletes)
+               : error;
 }
 
 /* Returns the operations [first, first + count) of a batch as a piece of it. `first` is a multiple
@@ -209,18 +211,15 @@ static cudaError_t by_pieces(struct sw_cuda_queue *queue, const struct sw_cuda_d
 
 template <int BITS>
 static cudaError_t by_ranges(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> *batch,
-                             bool direct, bool leaves_holes, uint32_t upserts, bool deletes)
+                             uint32_t upserts, bool deletes)
 {
-    struct sw_cuda_batch<BITS> ranged = *batch;
-    ranged.direct = direct || leaves_holes;
-    ranged.leaves_holes = leaves_holes;
     struct sw_cuda_device<BITS> device = *sw_cuda_device_of<BITS>(queue->table);
     if (!sw_cuda_hints_pay(queue->table)) {
         device.hints = NULL; /* look-ups without hints are faster */
     }
     return batch->count > SW_CUDA_RANGED_MAX
-               ? by_pieces<BITS>(queue, &device, &ranged, upserts, deletes)
-               : piece_by_ranges<BITS>(queue, &device, &ranged, NULL, true, upserts, deletes);
+               ? by_pieces<BITS>(queue, &device, batch, upserts, deletes)
+               : piece_by_ranges<BITS>(queue, &device, batch, NULL, true, upserts, deletes);
 }
 
 template <int BITS>
@@ -285,6 +284,18 @@ static cudaError_t choose_holes(struct sw_cuda_queue *queue, const struct sw_bat
     return error;
 }
 
+/* Returns a batch as its kernels by ranges get it. */
+template <int BITS>
+static struct sw_cuda_batch<BITS>
+ranged_batch(const struct sw_write_facts *facts, const struct sw_batch *batch,
+             const struct sw_cuda_batch<BITS> *typed, bool leaves_holes, bool may_end) {
+    struct sw_cuda_batch<BITS> ranged = *typed;
+    ranged.direct = leaves_holes || sw_write_is_direct(facts, batch);
+    ranged.leaves_holes = leaves_holes;
+    ranged.ends = may_end && sw_write_ends_by_ranges(facts, batch);
+    return ranged;
+}
+
 template <int BITS>
 cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
                           const struct sw_cuda_batch<BITS> *typed, uint32_t upserts, bool deletes)
@@ -304,6 +315,7 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
      * knows that a batch has no upserts */
     const bool may_refuse = typed->ops != NULL || (upserts > 0 && typed->group_count > 1);
     bool answered = false; /* the last kernel has no answers to copy */
+    bool ended = false;    /* and no record to complete */
     uint32_t unhinted = upserts;
     batch->_upserts = upserts;
     if (error == cudaSuccess && !leaves_holes && sw_write_streams_delete(&facts, batch) &&
@@ -320,9 +332,11 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
         answered = true;
     } else if (error == cudaSuccess && is_sure && sw_write_is_ranged(&facts, batch)) {
         path = SW_WRITE_PATH_RANGES;
-        error = by_ranges<BITS>(queue, typed, sw_write_is_direct(&facts, batch), leaves_holes,
-                                upserts, deletes);
+        const struct sw_cuda_batch<BITS> ranged =
+            ranged_batch<BITS>(&facts, batch, typed, leaves_holes, !deletes && !may_refuse);
+        error = by_ranges<BITS>(queue, &ranged, upserts, deletes);
         answered = true;
+        ended = ranged.ends;
     } else if (error == cudaSuccess) {
         const bool has_room = before + upserts <= table->arrays.geometry.occupied_max;
         path = SW_WRITE_PATH_GENERAL;
@@ -332,7 +346,7 @@ cudaError_t sw_cuda_write(struct sw_cuda_queue *queue, struct sw_batch *batch,
     if (error == cudaSuccess) {
         error = refresh_hints<BITS>(queue, unhinted);
     }
-    if (error != cudaSuccess) {
+    if (error != cudaSuccess || ended) {
         return error;
     }
     return answered

@@ -12,6 +12,7 @@
 #include "table/device/follow.cuh"
 #include "table/robin_hood/cuda/device.cuh"
 #include "table/robin_hood/cuda/displacement/displace.cuh"
+#include "table/robin_hood/cuda/writes/report.cuh"
 
 static __device__ inline uint64_t thread_number(void)
 {
@@ -188,45 +189,6 @@ template <int BITS> static __global__ void clear_kernel(const struct sw_cuda_dev
     memset(device.table.state, 0, sizeof(*device.table.state));
 }
 
-/* Writes the record and zeroes the control block. All threads of a block do it, since one thread
- * would wait for memory at every word. */
-static __device__ inline void report(struct sw_cuda_control *control, const struct sw_state *state,
-                                     struct sw_cuda_record *record, uint64_t ticket, bool gathered)
-{
-    const uint32_t counter_words = sizeof(record->counters) / sizeof(uint64_t);
-    const uint32_t control_words = sizeof(*control) / sizeof(uint64_t);
-    static_assert(sizeof(*control) % sizeof(uint64_t) == 0 &&
-                      sizeof(*control) / sizeof(uint64_t) <= SW_CUDA_BLOCK,
-                  "a thread a word");
-    static_assert(offsetof(struct sw_cuda_control, counters) % sizeof(uint64_t) == 0 &&
-                      sizeof(record->counters) % sizeof(uint64_t) == 0,
-                  "whole words");
-    if (threadIdx.x < counter_words) {
-        ((uint64_t *)&record->counters)[threadIdx.x] =
-            ((const uint64_t *)&control->counters)[threadIdx.x];
-    }
-    if (threadIdx.x == 0) {
-        record->status = control->lost != 0               ? SW_E_DEVICE
-                         : control->counters.refused != 0 ? SW_E_FULL
-                                                          : SW_OK;
-        record->leftover_count = control->leftovers;
-        record->stash_change = control->stash_noted != 0
-                                   ? (int64_t)(state->stash_occupied - control->stash_before)
-                                   : 0;
-        record->serial = control->mode == SW_CUDA_SERIAL;
-        record->fell_back = control->rebuild_failed;
-    }
-    __syncthreads(); /* M2: the record is complete before the control block is zeroed */
-    if (threadIdx.x < control_words) {
-        ((uint64_t *)control)[threadIdx.x] = 0;
-    }
-    if (threadIdx.x == 0 && gathered) {
-        record->done = ticket; /* the host sees it after scatter_kernel copied it */
-    } else if (threadIdx.x == 0) {
-        sw_record_done(record, ticket);
-    }
-}
-
 /* Copies the answers to the host and writes the record. M7: every block fences its answers before
  * it counts itself as done, and the last block writes the ticket. */
 template <int BITS>
@@ -249,7 +211,8 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         batch.leftover_values[i] = sw_width<BITS>::value(entry);
     }
     if (sw_last_block(&device.control->blocks_done, gridDim.x)) {
-        report(device.control, device.table.state, batch.record, batch.ticket, batch.gathered);
+        report_write(device.control, device.table.state, batch.record, batch.ticket,
+                     batch.gathered);
     }
 }
 
@@ -269,7 +232,7 @@ static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
         forget_all<BITS>(device, threadIdx.x, SW_CUDA_BLOCK);
     }
     __syncthreads(); /* M2: thread 0 has set the state that all threads report */
-    report(device.control, device.table.state, batch.record, batch.ticket, true);
+    report_write(device.control, device.table.state, batch.record, batch.ticket, true);
 }
 
 /* The launchers. A kernel that fails to launch ends the sequence. */

@@ -32,8 +32,23 @@ template <int BITS> struct wanted {
     bool found;
 };
 
+/* Returns the answers that the batch requests. If its arrays belong to the host, `previous` goes to
+ * the scratch first. */
+template <int BITS>
+static struct wanted<BITS> wanted_of(const struct sw_cuda_device<BITS> *device,
+                                     const struct sw_cuda_batch<BITS> *batch) {
+    struct wanted<BITS> wanted = {
+        batch->previous, batch->found != NULL
+    };
+    if (batch->previous != NULL && !batch->gathered) {
+        wanted.previous = device->scratch.previous;
+    }
+    return wanted;
+}
+
 /* A key while its operations are folded. */
-template <int BITS> struct folded {
+template <int BITS>
+struct folded {
     typename sw_width<BITS>::word value; /* 0 if it is absent */
     bool exists;
     bool written;

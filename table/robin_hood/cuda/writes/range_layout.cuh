@@ -20,7 +20,7 @@ struct range_layout {
     bool in_order; /* operations on a key are folded in array order */
 };
 
-static struct range_layout layout_of(uint32_t count)
+static inline struct range_layout layout_of(uint32_t count)
 {
     struct range_layout layout = {1, 0, 0, false};
     while (((uint64_t)layout.ranges * RANGE_FEW < count && layout.ranges < RANGES_FEW) ||
@@ -37,7 +37,8 @@ static struct range_layout layout_of(uint32_t count)
     return layout;
 }
 
-template <int BITS> static struct range_layout layout_for(const struct sw_cuda_batch<BITS> *batch)
+template <int BITS>
+static inline struct range_layout layout_for(const struct sw_cuda_batch<BITS> *batch)
 {
     struct range_layout layout = layout_of(batch->count);
     switch (batch->op) {
@@ -75,5 +76,11 @@ operand_of(const struct sw_cuda_batch<BITS> &batch, uint64_t i)
     const bool none = batch.values == NULL || (batch.ops == NULL && batch.op == SW_DELETE);
     return none ? 0 : batch.values[i];
 }
+
+/* Launches the third kernel (range_rest.cu). */
+template <int BITS>
+cudaError_t sw_cuda_launch_range_rest(const struct sw_cuda_device<BITS> *device,
+                                      const struct sw_cuda_batch<BITS> *batch,
+                                      struct range_layout layout, cudaStream_t stream);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * ranges.cu - three kernels that carry out a batch that is sure to fit, range by range.
+ * ranges.cu - the first two kernels of a batch that is sure to fit and is carried out range by
+ * range.
  *
  * The batch is cut into ranges of m. So a block finds the repeated keys of one range in shared
  * memory, and looks its keys up in buckets that lie near each other. It updates the keys that are
@@ -10,10 +11,9 @@
  * `previous`. The other batches are folded in array order (range_in_order.cuh).
  *
  * A range may have far more operations than its share, because keys are repeated (an overfull
- * range). The last kernel carries out such ranges, with all blocks together (overfull_range.cuh).
+ * range). The third kernel carries out such ranges (range_rest.cu).
  */
-#include "table/device/cooperative_blocks.cuh"
-#include "table/robin_hood/cuda/writes/overfull_range.cuh"
+#include "table/device/follow.cuh"
 #include "table/robin_hood/cuda/writes/range_direct.cuh"
 #include "table/robin_hood/cuda/writes/range_in_order.cuh"
 #include "table/robin_hood/cuda/writes/range_layout.cuh"
@@ -313,82 +313,6 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     }
 }
 
-/* Assigns key slots to the operations of the overfull ranges, and no key slot to the others. */
-template <int BITS>
-static __device__ inline void assign_key_slots(const struct sw_cuda_device<BITS> &device,
-                                               const struct sw_cuda_batch<BITS> &batch,
-                                               const struct range_layout &layout, uint32_t keys_max,
-                                               const struct grid_stride &stride)
-{
-    typedef sw_width<BITS> W;
-    const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
-    for (uint64_t i = stride.start; i / 32 * 32 < batch.count; i += stride.step) {
-        typename W::word m = i < batch.count ? W::mix(&device.table, batch.keys[i]) : 0;
-        const bool mine = i < batch.count && !sw_is_skipped<BITS>(batch, i) &&
-                          scratch->ranged.lengths[range_of<BITS>(m, layout)] > layout.room;
-        if (i < batch.count && !mine) {
-            scratch->index_sorted[i] = NO_KEY_SLOT;
-        }
-        if (!layout.in_order) {
-            assign_key_slot<BITS>(device, batch, i, m, mine, keys_max);
-        } else if (mine) {
-            scratch->m[i] = m;
-            scratch->operands[i] = operand_of<BITS>(batch, i);
-            scratch->ops[i] = (uint8_t)op_of<BITS>(batch, i);
-            scratch->index_sorted[i] = claim_key_slot<BITS>(scratch->key_slots, m, keys_max);
-        }
-    }
-}
-
-/* Copies the answers to the batch's arrays. */
-template <int BITS>
-static __device__ inline void
-copy_answers(const struct sw_cuda_device<BITS> &device, const struct sw_cuda_batch<BITS> &batch,
-             const struct wanted<BITS> &wanted, const struct grid_stride &stride)
-{
-    typedef typename sw_width<BITS>::word word;
-    copy_found<BITS>(device, batch, stride);
-    if (wanted.previous != batch.previous) {
-        for (uint64_t i = stride.start; i < batch.count; i += stride.step) {
-            /* M4: other blocks wrote it before the last barrier; L1 may have an older word */
-            batch.previous[i] = ((volatile word *)wanted.previous)[i];
-        }
-    }
-}
-
-/* All blocks together carry out the overfull ranges, copy the answers, and compute the counters. */
-template <int BITS>
-static __global__ void __launch_bounds__(OVERFULL_THREADS, OVERFULL_BLOCKS_PER_SM)
-    rest_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch,
-                const struct wanted<BITS> wanted, struct range_layout layout)
-{
-    struct sw_cuda_control *control = device.control;
-    const struct grid_stride stride = stride_of_thread();
-    if (sw_is_admitted(control)) {
-        const uint32_t keys_max = control->overfull;
-        if (keys_max != 0) {
-            clear_key_slots<BITS>(device, batch, keys_max, !layout.in_order, stride.start,
-                                  stride.step);
-            cooperative_groups::this_grid().sync(); /* M4: the key slots are free */
-            assign_key_slots<BITS>(device, batch, layout, keys_max, stride);
-            cooperative_groups::this_grid().sync(); /* M4: key slots of all blocks */
-            if (layout.in_order) {
-                apply_in_order<BITS>(device, batch, wanted, keys_max);
-            } else {
-                apply_key_slots<BITS>(device, batch, stride);
-            }
-        }
-        copy_answers<BITS>(device, batch, wanted, stride);
-    }
-    for (uint64_t r = stride.start; r < layout.ranges; r += stride.step) {
-        device.scratch.ranged.lengths[r] = 0;
-    }
-    if (sw_last_block(&control->blocks_done, gridDim.x) && threadIdx.x == 0) {
-        control->blocks_done = 0;
-        count_and_enter<BITS>(device, batch, layout.in_order);
-    }
-}
-
 template <int BITS, typename POLICY>
 static cudaError_t launch_scatter(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
@@ -398,20 +322,6 @@ static cudaError_t launch_scatter(const struct sw_cuda_device<BITS> *device,
         <<<(batch->count + share - 1) / share, POLICY::threads_per_block, 0, stream>>>(
             *device, *batch, layout_for<BITS>(batch));
     return cudaGetLastError();
-}
-
-/* Returns the answers that the batch requests. If its arrays belong to the host, `previous` goes to
- * the scratch first. */
-template <int BITS>
-static struct wanted<BITS> wanted_of(const struct sw_cuda_device<BITS> *device,
-                                     const struct sw_cuda_batch<BITS> *batch) {
-    struct wanted<BITS> wanted = {
-        batch->previous, batch->found != NULL
-    };
-    if (batch->previous != NULL && !batch->gathered) {
-        wanted.previous = device->scratch.previous;
-    }
-    return wanted;
 }
 
 template <int BITS, typename POLICY>
@@ -424,21 +334,21 @@ static cudaError_t launch_ranges(const struct sw_cuda_device<BITS> *device,
     if (!POLICY::reads_hints) {
         to.hints = NULL;
     }
+    constexpr uint32_t threads = POLICY::threads_per_block;
     if (layout.in_order) {
-        range_in_order_kernel<BITS, shape><<<layout.ranges, POLICY::threads_per_block, 0, stream>>>(
-            to, wanted_of<BITS>(device, batch), layout);
-    } else if (batch->direct) {
-        const auto kernel = batch->leaves_holes ? range_direct_kernel<BITS, shape, DIRECT_HOLES>
-                            : sw_op_class_of(batch->op) == SW_CLASS_DELETE
-                                ? range_direct_kernel<BITS, shape, DIRECT_REMOVALS>
-                                : range_direct_kernel<BITS, shape, DIRECT_INSERTS>;
-        kernel<<<layout.ranges, POLICY::threads_per_block, 0, stream>>>(
-            to, batch->op, batch->found != NULL, layout);
-    } else {
-        range_kernel<BITS, shape><<<layout.ranges, POLICY::threads_per_block, 0, stream>>>(
-            to, batch->op, batch->found != NULL, layout);
+        return sw_cuda_launch_following(false, range_in_order_kernel<BITS, shape>, layout.ranges,
+                                        threads, stream, to, wanted_of<BITS>(device, batch),
+                                        layout);
     }
-    return cudaGetLastError();
+    auto kernel = range_kernel<BITS, shape>;
+    if (batch->direct) {
+        kernel = batch->leaves_holes ? range_direct_kernel<BITS, shape, DIRECT_HOLES>
+                 : sw_op_class_of(batch->op) == SW_CLASS_DELETE
+                     ? range_direct_kernel<BITS, shape, DIRECT_REMOVALS>
+                     : range_direct_kernel<BITS, shape, DIRECT_INSERTS>;
+    }
+    return sw_cuda_launch_following(false, kernel, layout.ranges, threads, stream, to, batch->op,
+                                    batch->found != NULL, layout);
 }
 
 template <int BITS>
@@ -458,11 +368,7 @@ template <int BITS>
 cudaError_t sw_cuda_launch_ranges(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
 {
-    struct sw_cuda_device<BITS> to = *device;
-    struct sw_cuda_batch<BITS> what = *batch;
-    struct wanted<BITS> wanted = wanted_of<BITS>(device, batch);
-    struct range_layout layout = layout_for<BITS>(batch);
-    void *arguments[] = {&to, &what, &wanted, &layout};
+    const struct range_layout layout = layout_for<BITS>(batch);
     cudaError_t error = cudaSuccess;
     switch (SW_POLICY_ARCH(device)) {
     case 90:
@@ -472,24 +378,11 @@ cudaError_t sw_cuda_launch_ranges(const struct sw_cuda_device<BITS> *device,
     default:
         error = launch_ranges<BITS, sw_policy_ranges_apply<0, BITS>>(device, batch, layout, stream);
     }
-    if (error != cudaSuccess) {
-        return error;
-    }
-    return cudaLaunchCooperativeKernel((const void *)rest_kernel<BITS>,
-                                       dim3(sw_cuda_cooperative_grid(device, device->rest_blocks)),
-                                       dim3(OVERFULL_THREADS), arguments, 0, stream);
-}
-
-template <int BITS> cudaError_t sw_cuda_range_blocks(uint32_t multiprocessors, uint32_t *blocks)
-{
-    cudaError_t error = sw_cuda_cooperative_blocks(rest_kernel<BITS>, OVERFULL_THREADS,
-                                                   multiprocessors, OVERFULL_BLOCKS_PER_SM, blocks);
-    *blocks = *blocks < SW_CUDA_REST_BLOCKS_MAX ? *blocks : SW_CUDA_REST_BLOCKS_MAX;
-    return error;
+    return error == cudaSuccess ? sw_cuda_launch_range_rest<BITS>(device, batch, layout, stream)
+                                : error;
 }
 
 #define INSTANTIATE(BITS, ...)                                                                  \
-    template cudaError_t sw_cuda_range_blocks<BITS>(uint32_t, uint32_t *);                      \
     template cudaError_t sw_cuda_launch_scatter<BITS>(                                          \
         const struct sw_cuda_device<BITS> *, const struct sw_cuda_batch<BITS> *, cudaStream_t); \
     template cudaError_t sw_cuda_launch_ranges<BITS>(                                           \
