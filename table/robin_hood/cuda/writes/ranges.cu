@@ -146,6 +146,7 @@ static __global__ void __launch_bounds__(THREADS)
                    struct range_layout layout)
 {
     typedef sw_width<BITS> W;
+    sw_cuda_follow();
     __shared__ uint32_t taken[SW_CUDA_RANGES_MAX];
     typename W::word m[KEYS];
     uint32_t rank[KEYS];
@@ -261,6 +262,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
 {
     constexpr int THREADS = SHAPE::block;
     __shared__ struct fold<BITS> fold;
+    sw_cuda_follow();
     uint32_t count = 0;
     const struct sw_cuda_moved<BITS> *moved = range_of_block<BITS>(device, layout, &count);
     if (moved == NULL) {
@@ -292,6 +294,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
                         struct range_layout layout)
 {
     __shared__ struct fold<BITS> fold;
+    sw_cuda_follow();
     uint32_t count = 0;
     const struct sw_cuda_moved<BITS> *moved = range_of_block<BITS>(device, layout, &count);
     if (moved != NULL) {
@@ -306,6 +309,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
                           const struct wanted<BITS> wanted, struct range_layout layout)
 {
     __shared__ struct range<BITS> range;
+    sw_cuda_follow();
     uint32_t count = 0;
     const struct sw_cuda_moved<BITS> *moved = range_of_block<BITS>(device, layout, &count);
     if (moved != NULL) {
@@ -336,7 +340,7 @@ static cudaError_t launch_ranges(const struct sw_cuda_device<BITS> *device,
     }
     constexpr uint32_t threads = POLICY::threads_per_block;
     if (layout.in_order) {
-        return sw_cuda_launch_following(false, range_in_order_kernel<BITS, shape>, layout.ranges,
+        return sw_cuda_launch_following(true, range_in_order_kernel<BITS, shape>, layout.ranges,
                                         threads, stream, to, wanted_of<BITS>(device, batch),
                                         layout);
     }
@@ -347,7 +351,7 @@ static cudaError_t launch_ranges(const struct sw_cuda_device<BITS> *device,
                      ? range_direct_kernel<BITS, shape, DIRECT_REMOVALS>
                      : range_direct_kernel<BITS, shape, DIRECT_INSERTS>;
     }
-    return sw_cuda_launch_following(false, kernel, layout.ranges, threads, stream, to, batch->op,
+    return sw_cuda_launch_following(true, kernel, layout.ranges, threads, stream, to, batch->op,
                                     batch->found != NULL, layout);
 }
 
