@@ -277,14 +277,16 @@ static __device__ inline void finish_block(const struct sw_cuda_read<BITS> &batc
     }
     if (sw_last_block(&batch.tally->blocks_done, blocks) && threadIdx.x == 0) {
         volatile struct sw_cuda_tally *tally = batch.tally;
-        report(tally->probes, tally->hits, batch.count, COUNTS, FILTERS ? tally->outside : 0,
-               batch.record, batch.ticket);
+        const uint64_t all_probes = tally->probes;
+        const uint64_t all_hits = tally->hits;
+        const uint32_t all_outside = FILTERS ? tally->outside : 0;
         tally->probes = 0;
         tally->hits = 0;
         if (FILTERS) {
             tally->outside = 0;
         }
         tally->blocks_done = 0;
+        report(all_probes, all_hits, batch.count, COUNTS, all_outside, batch.record, batch.ticket);
     }
 }
 
