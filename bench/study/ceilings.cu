@@ -146,7 +146,32 @@ static __global__ void __launch_bounds__(BLOCK, 1)
     }
 }
 
+/* All words are zero at first. Each thread reads the bucket of a word and stores the word, which no
+ * other thread stores. */
+static __global__ void __launch_bounds__(BLOCK)
+    write_kernel(unsigned long long *words, uint32_t bits, uint64_t first, uint64_t count)
+{
+    const uint64_t thread = (uint64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (thread >= count) {
+        return;
+    }
+    const uint64_t place = permuted(first + thread, bits);
+    const ulonglong2 *bucket = (const ulonglong2 *)(words + place / BUCKET_WORDS * BUCKET_WORDS);
+    const ulonglong2 low = bucket[0];
+    const ulonglong2 high = bucket[1];
+    words[place] = (low.x ^ low.y ^ high.x ^ high.y) | 1; /* depends on the whole bucket */
+}
+
 /* --- launches --------------------------------------------------------------------------------- */
+
+static uint32_t words_log2(const struct sw_study_memory *memory)
+{
+    uint32_t bits = 0;
+    while (1ULL << bits < memory->bytes / sizeof(uint64_t)) {
+        bits++;
+    }
+    return bits;
+}
 
 static uint64_t swaps(const struct sw_study_memory *memory)
 {
@@ -166,14 +191,9 @@ static cudaError_t gather(const struct sw_study_memory *memory)
 
 template <bool LOADS, int LINES> static cudaError_t cas(const struct sw_study_memory *memory)
 {
-    uint64_t words = memory->bytes / sizeof(uint64_t);
     uint64_t count = swaps(memory);
-    uint32_t bits = 0;
-    while (1ULL << bits < words) {
-        bits++;
-    }
     cas_kernel<LOADS, LINES><<<(uint32_t)((count / LINES + BLOCK - 1) / BLOCK), BLOCK>>>(
-        (unsigned long long *)memory->target, bits, count, memory->sink);
+        (unsigned long long *)memory->target, words_log2(memory), count, memory->sink);
     return cudaGetLastError();
 }
 
@@ -315,9 +335,8 @@ static bool all_copied(const struct sw_study_memory *memory, const char *name)
     return equal;
 }
 
-/* Returns true if the number of words that are not zero is the number of swaps, and every swap
- * found the word that it expected. */
-static bool all_swapped(const struct sw_study_memory *memory, const char *name)
+/* Returns true if `count` words are not zero, and every swap found the word that it expected. */
+static bool all_written(const struct sw_study_memory *memory, uint64_t count, const char *name)
 {
     uint64_t surprised = 0;
     uint64_t zeros = 0;
@@ -334,8 +353,8 @@ static bool all_swapped(const struct sw_study_memory *memory, const char *name)
             name)) {
         return false;
     }
-    if (surprised != 0 || words - zeros != swaps(memory)) {
-        fprintf(stderr, "%s did not swap every word\n", name);
+    if (surprised != 0 || words - zeros != count) {
+        fprintf(stderr, "%s did not write every word\n", name);
         return false;
     }
     return true;
@@ -352,13 +371,35 @@ bool sw_study_access_run(struct sw_study_memory *memory, uint32_t shape,
          !sw_study_ok(cudaMemset(memory->target, copies ? 0xA5 : 0, memory->bytes), name)) ||
         !sw_study_ok(cudaMemset(memory->sink, 0, sizeof(uint64_t)), name) ||
         !sw_study_time([&] { return way->launch(memory); }, name, &timed->seconds) ||
-        (copies && !all_copied(memory, name)) || (swaps_words && !all_swapped(memory, name))) {
+        (copies && !all_copied(memory, name)) ||
+        (swaps_words && !all_written(memory, swaps(memory), name))) {
         return false;
     }
     memory->number += !copies;
     timed->operations = copies ? 0 : swaps_words ? swaps(memory) : OPERATIONS;
     timed->dram_bytes = copies ? 2 * memory->bytes
                                : timed->operations * way->shape.line_bytes * (swaps_words ? 2 : 1);
+    return true;
+}
+
+bool sw_study_write_run(struct sw_study_memory *memory, uint64_t count,
+                        struct sw_study_timed *timed)
+{
+    const char *name = "write";
+    unsigned long long *words = (unsigned long long *)memory->target;
+    const uint32_t blocks = (uint32_t)((count + BLOCK - 1) / BLOCK);
+    const auto launch = [&] {
+        write_kernel<<<blocks, BLOCK>>>(words, words_log2(memory), memory->number * count, count);
+        return cudaGetLastError();
+    };
+    if (!sw_study_ok(cudaMemset(memory->target, 0, memory->bytes), name) ||
+        !sw_study_ok(cudaMemset(memory->sink, 0, sizeof(uint64_t)), name) ||
+        !sw_study_time(launch, name, &timed->seconds) || !all_written(memory, count, name)) {
+        return false;
+    }
+    memory->number++;
+    timed->operations = count;
+    timed->dram_bytes = 2 * count * SECTOR_BYTES;
     return true;
 }
 

@@ -71,6 +71,12 @@ struct sw_study_timed {
 bool sw_study_access_run(struct sw_study_memory *memory, uint32_t shape,
                          struct sw_study_timed *timed);
 
+/* The same for `count` writes of different words of `target`. Each thread reads the 32 bytes around
+ * a word of 64 bits at a random place, and stores the word. That is the least that a write of a
+ * stored key does. */
+bool sw_study_write_run(struct sw_study_memory *memory, uint64_t count,
+                        struct sw_study_timed *timed);
+
 /* Requests `bytes` for each fetch into L2 (a hint to the device). *granted is the device's value.
  * bytes 0 only queries it. */
 bool sw_study_l2_fetch(uint32_t bytes, uint32_t *granted);
