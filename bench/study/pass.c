@@ -61,12 +61,11 @@ static void mark(struct sw_queue *queue, const struct sw_batch *batch)
     }
 }
 
-/* Marks also a small read, which the first poll launches. On an H200 small reads took longer in a
- * build without that mark. The cause was not found. */
+/* The first poll marks reads, because it launches small ones. */
 static int submit(struct sw_queue *queue, struct sw_batch *batch)
 {
     int status = sw_batch_submit(queue, batch);
-    if (status == SW_OK) {
+    if (status == SW_OK && !sw_batch_is_read(batch)) {
         mark(queue, batch);
     }
     return status;
@@ -81,7 +80,8 @@ static int wait_for(struct sw_queue *queue, struct sw_batch *batch)
     do {
         uint64_t launches = launches_of(queue);
         status = sw_batch_poll(queue, batch);
-        if ((is_first && status == SW_PENDING) || launches != launches_of(queue)) {
+        const bool ends_read = is_first && sw_batch_is_read(batch);
+        if ((is_first && status == SW_PENDING) || ends_read || launches != launches_of(queue)) {
             mark(queue, batch);
         }
         is_first = false;

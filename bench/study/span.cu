@@ -47,11 +47,26 @@ double elapsed()
 
 } // namespace
 
-void sw_study_span_begin(struct sw_study_took *took)
+namespace
+{
+
+void begin(struct sw_study_took *took, cudaStream_t stream)
 {
     events.is_marked = false;
-    events.is_open = make() && sw_study_ok(cudaEventRecord(events.begin, events.stream), "a span");
+    events.is_open = make() && sw_study_ok(cudaEventRecord(events.begin, stream), "a span");
     took->seconds = sw_study_clock();
+}
+
+} // namespace
+
+void sw_study_span_begin(struct sw_study_took *took)
+{
+    begin(took, make() ? events.stream : NULL);
+}
+
+void sw_study_span_begin_channel(struct sw_study_took *took, void *channel)
+{
+    begin(took, ((struct sw_cuda_channel *)channel)->stream);
 }
 
 void sw_study_span_end(struct sw_study_took *took)

@@ -12,6 +12,12 @@ void sw_study_span_begin(struct sw_study_took *took)
     took->seconds = sw_study_clock();
 }
 
+void sw_study_span_begin_channel(struct sw_study_took *took, void *channel)
+{
+    (void)channel;
+    sw_study_span_begin(took);
+}
+
 void sw_study_span_end(struct sw_study_took *took)
 {
     took->seconds = sw_study_clock() - took->seconds;

@@ -54,6 +54,9 @@ struct sw_timing_library {
     /* values[i] receives the value of keys[i], or stays all ones / becomes all ones if it is
      * absent. The study fills `values` with all ones before, and never inserts that value. */
     bool (*get)(void *table, const void *keys, void *values, uint64_t count);
+    /* Returns the channel whose stream has the gets (bench/study/span.h), or NULL. NULL: they are
+     * in the default stream, like the study's own work. */
+    void *(*channel)(void *table);
     /* Removes keys; NULL if the library cannot. */
     bool (*erase)(void *table, const void *keys, uint64_t count);
     /* Stores the number of entries. */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "bench/study/pass.h"
+#include "table/instance.h"
 
 /* Never reached: the probes of the other libraries have no cap either. */
 #define MAX_PROBE (1U << 20)
@@ -188,6 +189,12 @@ static bool sherwood_get(void *table, const void *keys, void *values, uint64_t c
     return run_pass(self, &pass, "get");
 }
 
+static void *sherwood_channel(void *table)
+{
+    const struct sherwood *self = table;
+    return self->on_device ? self->queue->memory : NULL;
+}
+
 static bool sherwood_settle(void *table, void *values, uint64_t count)
 {
     struct sherwood *self = table;
@@ -293,6 +300,7 @@ const struct sw_timing_library sw_timing_sherwood = {
     .clear = sherwood_clear,
     .insert = sherwood_insert,
     .get = sherwood_get,
+    .channel = sherwood_channel,
     .erase = sherwood_erase,
     .size = sherwood_size,
     .insert_and_update = sherwood_insert_and_update,

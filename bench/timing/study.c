@@ -202,7 +202,12 @@ bool sw_timing_study_ask(struct sw_timing_study *study, const void *keys, uint64
         return false;
     }
     took = took == NULL ? &unwanted : took;
-    sw_study_span_begin(took);
+    void *channel = library->channel != NULL ? library->channel(study->table) : NULL;
+    if (channel != NULL) {
+        sw_study_span_begin_channel(took, channel);
+    } else {
+        sw_study_span_begin(took);
+    }
     bool done = library->get(study->table, keys, study->arrays.answers, count);
     sw_study_span_end(took);
     done = done &&
