@@ -195,6 +195,7 @@ template <int BITS>
 static __global__ void __launch_bounds__(SW_CUDA_BLOCK)
     finish_kernel(const struct sw_cuda_device<BITS> device, const struct sw_cuda_batch<BITS> batch)
 {
+    sw_cuda_follow();
     const struct sw_cuda_scratch<BITS> *scratch = &device.scratch;
     uint64_t i = thread_number();
     if (i < batch.count && batch.previous != NULL) {
@@ -355,10 +356,8 @@ template <int BITS>
 cudaError_t sw_cuda_launch_finish(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
 {
-    cudaError_t error = cudaSuccess;
-    LAUNCH(error, finish_kernel<BITS>, blocks_for(batch->count), SW_CUDA_BLOCK, stream, *device,
-           *batch);
-    return error;
+    return sw_cuda_launch_following(true, finish_kernel<BITS>, blocks_for(batch->count),
+                                    SW_CUDA_BLOCK, stream, *device, *batch);
 }
 
 #define INSTANTIATE(BITS, ...)                                                                     \
