@@ -19,9 +19,9 @@ template <int BITS>
 cudaError_t sw_cuda_launch_inserts(const struct sw_cuda_device<BITS> *device, uint32_t count,
                                    cudaStream_t stream);
 
-/* Removes the first control->deletes entries of scratch.deletes, at most `count`. Their keys are
- * present and distinct. No entry may have moved since the slots were looked up. Does nothing if the
- * batch was not admitted. Must run alone. Counts probes. */
+/* Removes the first control->deletes entries of scratch.deletes, usually at most `count`: more of
+ * them take longer. Their keys are present and distinct. No entry may have moved since the slots
+ * were looked up. Does nothing if the batch was not admitted. Must run alone. Counts probes. */
 template <int BITS>
 cudaError_t sw_cuda_launch_removals(const struct sw_cuda_device<BITS> *device, uint32_t count,
                                     cudaStream_t stream);

@@ -121,6 +121,10 @@ static bool merge(struct sw_cuda_queue *queue, const struct sw_cuda_batch<BITS> 
     return true;
 }
 
+/* A batch that leaves holes lists removals only if the stash has entries. Its kernels for removals
+ * have blocks for this number of them. */
+#define REMOVALS_WITH_HOLES 32768U
+
 /* Carries out the removals and inserts that a batch by ranges listed. `device` may have no hints,
  * for look-ups and inserts. Removals use the table's own view, because they must clear the hints
  * that exist. */
@@ -134,7 +138,10 @@ move_listed(struct sw_cuda_queue *queue, const struct sw_cuda_device<BITS> *devi
         error = sw_cuda_launch_holes<BITS>(device, batch->count, queue->stream);
     }
     if (error == cudaSuccess && deletes) {
-        error = sw_cuda_launch_removals<BITS>(sw_cuda_device_of<BITS>(queue->table), batch->count,
+        const uint32_t most = batch->leaves_holes && batch->count > REMOVALS_WITH_HOLES
+                                  ? REMOVALS_WITH_HOLES
+                                  : batch->count;
+        error = sw_cuda_launch_removals<BITS>(sw_cuda_device_of<BITS>(queue->table), most,
                                               queue->stream);
     }
     if (error == cudaSuccess && upserts > 0 &&
