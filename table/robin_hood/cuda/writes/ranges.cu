@@ -60,6 +60,9 @@ template <int BLOCK, int RESIDENT> struct sw_ranges_shape {
     static constexpr int block = BLOCK;
     static constexpr int blocks_min = RESIDENT / BLOCK;
 };
+/* Of operations in array order, which no workload of the search measures. They need more registers
+ * than the other kernels, and would spill them if the policy limits registers. */
+typedef sw_ranges_shape<256, 0> sw_in_order_shape;
 
 /* The room of all ranges grows with the batch, even if the number of ranges changes. */
 uint64_t sw_cuda_range_slots(uint32_t count_max)
@@ -303,8 +306,8 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
 }
 
 /* The same, for operations of any kinds. */
-template <int BITS, typename SHAPE>
-static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
+template <int BITS>
+static __global__ void __launch_bounds__(sw_in_order_shape::block, sw_in_order_shape::blocks_min)
     range_in_order_kernel(const struct sw_cuda_device<BITS> device,
                           const struct wanted<BITS> wanted, struct range_layout layout)
 {
@@ -313,7 +316,7 @@ static __global__ void __launch_bounds__(SHAPE::block, SHAPE::blocks_min)
     uint32_t count = 0;
     const struct sw_cuda_moved<BITS> *moved = range_of_block<BITS>(device, layout, &count);
     if (moved != NULL) {
-        apply_range<BITS, SHAPE::block>(device, wanted, &range, moved, count);
+        apply_range<BITS, sw_in_order_shape::block>(device, wanted, &range, moved, count);
     }
 }
 
@@ -340,9 +343,9 @@ static cudaError_t launch_ranges(const struct sw_cuda_device<BITS> *device,
     }
     constexpr uint32_t threads = POLICY::threads_per_block;
     if (layout.in_order) {
-        return sw_cuda_launch_following(true, range_in_order_kernel<BITS, shape>, layout.ranges,
-                                        threads, stream, to, wanted_of<BITS>(device, batch),
-                                        layout);
+        return sw_cuda_launch_following(true, range_in_order_kernel<BITS>, layout.ranges,
+                                        sw_in_order_shape::block, stream, to,
+                                        wanted_of<BITS>(device, batch), layout);
     }
     auto kernel = range_kernel<BITS, shape>;
     if (batch->direct) {
