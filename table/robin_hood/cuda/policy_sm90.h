@@ -56,12 +56,22 @@ template <> struct sw_policy_ranges_scatter<90, 128> {
     static constexpr int operations_per_thread = 2;
 };
 
-/* Slot=64 Operation=apply: base
- * tpb_256.tpm_0.hin_1; of 18 variants of 18 the best scored 1.0576 (min 1.0014).
- */
+/* Slot=64 Operation=apply: tpb_512.tpm_0.hin_1
+ * score 1.0505, speed-ups 1.0181 .. 1.1495 over 14 points;
+ * 18 of 18 variants tried; measured 2026-11-29 22:26:17 UTC. */
+template <> struct sw_policy_ranges_apply<90, 64> {
+    static constexpr int threads_per_block = 512;
+    static constexpr int threads_per_multiprocessor = 0;
+    static constexpr int reads_hints = 1;
+};
 
-/* Slot=128 Operation=apply: base
- * tpb_256.tpm_0.hin_1; of 18 variants of 18 the best scored 1.1207 (min 1.0041).
- */
+/* Slot=128 Operation=apply: tpb_512.tpm_1536.hin_1
+ * score 1.1207, speed-ups 1.0041 .. 1.5029 over 14 points;
+ * 18 of 18 variants tried; measured 2026-11-29 22:26:17 UTC. */
+template <> struct sw_policy_ranges_apply<90, 128> {
+    static constexpr int threads_per_block = 512;
+    static constexpr int threads_per_multiprocessor = 1536;
+    static constexpr int reads_hints = 1;
+};
 
 #endif
