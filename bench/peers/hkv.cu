@@ -221,25 +221,10 @@ void *hkv_open(const struct sw_cachebench_wanted *wanted, TableMode mode, bool v
     }
 }
 
-void *one_bucket_open(const struct sw_cachebench_wanted *wanted, char *reason, size_t reason_size)
+template <TableMode MODE, bool VALUES_ON_HOST>
+void *open_as(const struct sw_cachebench_wanted *wanted, char *reason, size_t reason_size)
 {
-    return hkv_open(wanted, TableMode::kThroughput, false, reason, reason_size);
-}
-
-void *on_host_open(const struct sw_cachebench_wanted *wanted, char *reason, size_t reason_size)
-{
-    return hkv_open(wanted, TableMode::kThroughput, true, reason, reason_size);
-}
-
-void *two_buckets_open(const struct sw_cachebench_wanted *wanted, char *reason, size_t reason_size)
-{
-    return hkv_open(wanted, TableMode::kMemory, true, reason, reason_size);
-}
-
-void *two_on_device_open(const struct sw_cachebench_wanted *wanted, char *reason,
-                         size_t reason_size)
-{
-    return hkv_open(wanted, TableMode::kMemory, false, reason, reason_size);
+    return hkv_open(wanted, MODE, VALUES_ON_HOST, reason, reason_size);
 }
 
 /* Runs `work` and waits for the device. On false one line on stderr says what failed. */
@@ -296,71 +281,46 @@ bool hkv_call(void *cache, enum sw_cachebench_operation operation,
     });
 }
 
-} // namespace
-
 #define ABOUT "HierarchicalKV " SW_PEER_VERSION
 
-extern "C" const struct sw_cachebench_library sw_cachebench_hkv = {
-    "hkv",
-    ABOUT ", TableMode::kThroughput, values in device memory",
-    (1U << SW_CACHEBENCH_OPERATIONS) - 1,
-    true,
-    true,
-    false,
-    false,
-    one_bucket_open,
-    hkv_close,
-    hkv_clear,
-    hkv_size,
-    hkv_capacity,
-    hkv_call,
-};
+/* `fills_only`: it shows the place of the values alone, for which `fill` and `retention` are
+ * enough.
+ */
+constexpr struct sw_cachebench_library library(const char *name, const char *about, bool fills_only,
+                                               decltype(sw_cachebench_library::open) open)
+{
+    struct sw_cachebench_library made = {};
+    made.name = name;
+    made.about = about;
+    made.operations = fills_only ? SW_CACHEBENCH_BIT(INSERT_OR_ASSIGN) | SW_CACHEBENCH_BIT(FIND)
+                                 : (1U << SW_CACHEBENCH_OPERATIONS) - 1;
+    made.on_device_only = true;
+    made.in_place = true;
+    made.fills_only = fills_only;
+    made.open = open;
+    made.close = hkv_close;
+    made.clear = hkv_clear;
+    made.size = hkv_size;
+    made.capacity = hkv_capacity;
+    made.call = hkv_call;
+    return made;
+}
 
-/* It shows the place of the values alone: `fill` and `retention` are enough. */
-extern "C" const struct sw_cachebench_library sw_cachebench_hkv_host = {
-    "hkv_host",
-    ABOUT ", TableMode::kThroughput, values in pinned host memory",
-    SW_CACHEBENCH_BIT(INSERT_OR_ASSIGN) | SW_CACHEBENCH_BIT(FIND),
-    true,
-    true,
-    true,
-    false,
-    on_host_open,
-    hkv_close,
-    hkv_clear,
-    hkv_size,
-    hkv_capacity,
-    hkv_call,
-};
+} // namespace
 
-extern "C" const struct sw_cachebench_library sw_cachebench_hkv_memory = {
-    "hkv_memory",
-    ABOUT ", TableMode::kMemory, values in pinned host memory",
-    SW_CACHEBENCH_BIT(INSERT_OR_ASSIGN) | SW_CACHEBENCH_BIT(FIND),
-    true,
-    true,
-    true,
-    false,
-    two_buckets_open,
-    hkv_close,
-    hkv_clear,
-    hkv_size,
-    hkv_capacity,
-    hkv_call,
-};
+const struct sw_cachebench_library sw_cachebench_hkv =
+    library("hkv", ABOUT ", TableMode::kThroughput, values in device memory", false,
+            open_as<TableMode::kThroughput, false>);
 
-extern "C" const struct sw_cachebench_library sw_cachebench_hkv_memory_gpu = {
-    "hkv_memory_gpu",
-    ABOUT ", TableMode::kMemory, values in device memory by an allocator of the study",
-    SW_CACHEBENCH_BIT(INSERT_OR_ASSIGN) | SW_CACHEBENCH_BIT(FIND),
-    true,
-    true,
-    true,
-    false,
-    two_on_device_open,
-    hkv_close,
-    hkv_clear,
-    hkv_size,
-    hkv_capacity,
-    hkv_call,
-};
+const struct sw_cachebench_library sw_cachebench_hkv_host =
+    library("hkv_host", ABOUT ", TableMode::kThroughput, values in pinned host memory", true,
+            open_as<TableMode::kThroughput, true>);
+
+const struct sw_cachebench_library sw_cachebench_hkv_memory =
+    library("hkv_memory", ABOUT ", TableMode::kMemory, values in pinned host memory", true,
+            open_as<TableMode::kMemory, true>);
+
+const struct sw_cachebench_library sw_cachebench_hkv_memory_gpu =
+    library("hkv_memory_gpu",
+            ABOUT ", TableMode::kMemory, values in device memory by an allocator of the study",
+            true, open_as<TableMode::kMemory, false>);
