@@ -90,16 +90,14 @@ static int create_table(struct sw_server *server, struct sw_served *served, char
     table.sequencer = &server->sequencer;
     table.shared = server->device;
     served->account = calloc(1, sizeof(*served->account));
-    if (served->account == NULL || (info.backend == SW_BACKEND_CPU && /* its memory is the host's */
-                                    sw_served_open_account(server, served->config, served->account,
-                                                           reason, sizeof(reason)) != 0)) {
+    if (served->account == NULL || sw_served_open_account(server, served->config, served->account,
+                                                          reason, sizeof(reason)) != 0) {
         return refuse(error, error_bytes, reason);
     }
-    table.growth = info.backend == SW_BACKEND_CPU ? &served->account->growth : NULL;
+    table.growth = &served->account->growth;
     const uint64_t limit = table.max_capacity_slots;
     /* TABLE ALTER lowered it. Older files also have slots of cuckoo tables, which do not grow. */
-    if (table.growth != NULL && served->config->engine != SW_ENGINE_CUCKOO &&
-        served->config->slots_most > limit) {
+    if (served->config->engine != SW_ENGINE_CUCKOO && served->config->slots_most > limit) {
         table.max_capacity_slots = served->config->slots_most;
         table.growth->slots_max = limit > table.capacity_slots ? limit : table.capacity_slots;
     }

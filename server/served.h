@@ -23,6 +23,8 @@ int sw_served_create(struct sw_server *server);
  * Call it when the directory is loaded. Returns 0, or -1 with a sentence logged. */
 int sw_served_loaded(struct sw_server *server);
 
+/* Returns whether the server is a replica: sw_ledger.follows. */
+bool sw_served_follows(const void *server);
 /* Opens the account of a table that is about to be created with the options of `config`. Returns 0,
  * or -1 with the refusal in `reason`. sw_served_count_table: the table was created. If it returns
  * -1, the caller destroys the table and then closes the account. */

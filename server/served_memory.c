@@ -11,6 +11,12 @@
 #include "table/expiring.h"
 #include "table/info.h"
 
+bool sw_served_follows(const void *argument)
+{
+    const struct sw_server *server = argument;
+    return server->repl != NULL && sw_repl_is_replica(&server->repl->state);
+}
+
 /* Returns 0, or -1 with the reason for which a table of `bytes` is refused. */
 static int explain(enum sw_ledger_refusal refusal, const struct sw_config *config, uint64_t bytes,
                    char *reason, size_t reason_bytes)
@@ -31,7 +37,7 @@ static int explain(enum sw_ledger_refusal refusal, const struct sw_config *confi
 int sw_served_open_account(struct sw_server *server, const struct sw_config *config,
                            struct sw_account *account, char *reason, size_t reason_bytes)
 {
-    const uint64_t bytes = sw_config_table_bytes(config);
+    const uint64_t bytes = sw_config_least_bytes(config);
     return explain(
         sw_account_open(account, &server->ledger, bytes, config->memory_min, config->memory_max),
         config, bytes, reason, reason_bytes);
@@ -42,10 +48,6 @@ int sw_served_count_table(const struct sw_config *config, struct sw_account *acc
 {
     struct sw_table_info info;
     sw_table_info(table, &info);
-    if (info.backend != SW_BACKEND_CPU) { /* its memory is not the host's */
-        sw_account_close(account);
-        return 0;
-    }
     return explain(sw_account_set_table(account, info.bytes_reserved), config, info.bytes_reserved,
                    reason, reason_bytes);
 }
@@ -130,18 +132,8 @@ int sw_served_alter(void *argument, struct sw_served *served, const struct sw_co
     struct sw_table_info info;
     (void)argument;
     sw_table_info(served->table, &info);
-    const bool is_in_host = info.backend == SW_BACKEND_CPU;
-    if (!is_in_host && is_made) { /* a primary in host memory has limits that its replica lacks */
-        alters &= ~(uint32_t)SW_ALTERABLE_LIMITS;
-    }
     sw_config_alter(&next, config, alters);
     alters = is_made ? keep_slots(served, &info, &next, alters) : alters;
-    if ((alters & SW_ALTERABLE_LIMITS) != 0 && !is_in_host) {
-        snprintf(error, error_bytes,
-                 "ERR the limits of a table in GPU memory do not change: make another table, and "
-                 "swap the two");
-        return -1;
-    }
     if (next.default_ttl != 0 && (info.operations >> SW_EXPIRE & 1) == 0) {
         snprintf(error, error_bytes,
                  "ERR keys of this table do not expire: make another table, and swap the two");

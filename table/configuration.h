@@ -84,7 +84,7 @@ struct sw_table_config {
     struct sw_sequencer *sequencer; /* numbers the writes; borrowed; NULL: the table's own */
     struct sw_device *shared; /* resources that the table shares with other tables; borrowed; NULL:
                                  the table's own */
-    struct sw_growth *growth; /* CPU backend: decides about more memory; borrowed; NULL: none */
+    struct sw_growth *growth; /* decides about more memory; borrowed; NULL: none */
     enum sw_backend_kind backend;
     enum sw_engine engine;
     uint32_t slot_bits;          /* 64: u32 keys and values; 128: u64 keys and values */

@@ -41,7 +41,7 @@ RESP = (
     ("would be longer|may be longer|longer than output-bytes|longer than the limit|transaction (has more|is larger)|at most .* in one command|too many watched",
      "The command exceeds a limit of the server.", "Split the command, or raise the limit that the text names."),
     ("no such table|table exists|default table|table's name|tables-max|the name .* is for the table|a table has the number|NUMBER is not|different shapes"
-     "|was dropped|was swapped|COPY needs tables|was created for|more than this max-capacity|memory-max|memory-min|of a table does not change|GPU memory do not change|another table|several tables|one table|only one of its server|table cannot be created|table could not be changed|table cannot be saved|during its save|change cannot be saved|tables cannot be saved|change may be lost|a member of a shard need a log",
+     "|was dropped|was swapped|COPY needs tables|was created for|more than this max-capacity|memory-max|memory-min|of a table does not change|another table|several tables|one table|only one of its server|table cannot be created|table could not be changed|table cannot be saved|during its save|change cannot be saved|tables cannot be saved|change may be lost|a member of a shard need a log",
      "The command names a table that does not exist, or changes the tables in a way that this server or the state of the connection does not allow.",
      "See [Several tables](../tables.md); `TABLE LIST` and `TABLE INFO` show the tables."),
     ("has no|has no BYFLOAT|needs values|needs rows|need values|is not available|no BYFLOAT|cannot be read at one instant|not allowed in|cannot list keys",

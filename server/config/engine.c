@@ -136,6 +136,22 @@ uint64_t sw_config_table_bytes(const struct sw_config *config)
     return sw_table_config_bytes(&table);
 }
 
+uint64_t sw_config_least_bytes(const struct sw_config *config)
+{
+    struct sw_table_config table;
+    sw_config_table(config, &table);
+    if (table.rows_in == SW_ROWS_IN_GPU || !sw_table_config_may_use_device(&table)) {
+        return sw_table_config_bytes(&table);
+    }
+    if (table.engine == SW_ENGINE_CACHE) {
+        return sw_table_config_bytes(&table) - table.capacity_slots * table.value_bytes;
+    }
+    table.value_bytes = table.key_text_bytes = 0;
+    table.rows_max = table.rows_gpu_bytes = 0;
+    table.rows_in = SW_ROWS_IN_GPU;
+    return sw_table_config_bytes(&table);
+}
+
 bool sw_config_outgrows_memory(const struct sw_config *config, uint64_t *bytes, uint64_t *installed)
 {
     struct sw_config largest = *config;

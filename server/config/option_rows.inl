@@ -349,7 +349,8 @@ SW_OPTION(tables_max, "tables-max", "limits", SW_ANY, SW_NUMBER(1, 4096), "64", 
 SW_OPTION(metrics_tables_max, "metrics-tables-max", "limits", SW_ANY, SW_NUMBER(0, 4096), "64", "N",
           "Limit the tables that have series of their own in /metrics, by their memory.")
 SW_OPTION(tables_memory_max, "tables-memory-max", "limits", SW_ANY, SW_SIZE(0, SW_T), "0", "BYTES",
-          "Limit the host memory of all tables together. 0: no limit. A table that grows or is "
+          "Limit the memory of all tables together: host memory, or GPU memory if they lie there, "
+          "as for memory-max. 0: no limit. A table that grows or is "
           "created gets what the others neither have nor were promised by memory-min.")
 SW_OPTION(databases, "databases", "limits", SW_ANY, SW_NUMBER(1, 4096), "1", "N",
           "Create tables of 64K slots, which grow, for SELECT 1 to N - 1 at the start. Tables of "

@@ -163,6 +163,9 @@ void sw_config_fit_keys(struct sw_config *config);
 /* The memory of the table: its slots and what is allocated with them for as long as the table
  * lives. The options must have passed sw_config_check_table. */
 uint64_t sw_config_table_bytes(const struct sw_config *config);
+/* The same without rows and values that may lie in host memory while the slots are in GPU memory.
+ */
+uint64_t sw_config_least_bytes(const struct sw_config *config);
 
 void sw_config_print_help(FILE *out);
 /* Prints the configuration in effect, as a file that --config can read. */

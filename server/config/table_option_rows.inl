@@ -89,8 +89,10 @@ SW_OPTION(rows_gpu_bytes, "rows-gpu-bytes", "table", SW_ROBIN_HOOD, SW_SIZE(0, S
           "max-capacity, 4 bytes per row, and 1/32 of the GPU's memory.")
 SW_OPTION(
     memory_max, "memory-max", "table", SW_ANY, SW_SIZE(0, SW_T), "0", "BYTES",
-    "Limit the host memory of the table. A growth that would pass it is refused. 0: no limit. "
-    "Not for tables in GPU memory.")
+    "Limit the memory of the table: host memory, or GPU memory for a table that lies there. A "
+    "growth "
+    "that would pass it is refused. 0: no limit. Rows and values in host memory do not count for a "
+    "table in GPU memory.")
 SW_OPTION(memory_min, "memory-min", "table", SW_ANY, SW_SIZE(0, SW_T), "0", "BYTES",
           "Promise this much of tables-memory-max to the table: other tables cannot take it.")
 SW_OPTION(default_ttl, "default-ttl", "table", SW_ROBIN_HOOD, SW_NUMBER(0, 1000000000), "0",

@@ -19,10 +19,12 @@ static uint64_t bytes_of(const struct sw_account *account)
            (account->has_table ? __atomic_load_n(&account->growth.bytes, __ATOMIC_RELAXED) : 0);
 }
 
-/* While a directory is loaded, its tables had their memory. */
+/* While a directory is loaded, its tables had their memory; a replica's tables take what they need
+ * for the writes of its primary, which limits them. */
 static bool ignores_limits(const struct sw_ledger *ledger)
 {
-    return __atomic_load_n(&ledger->loads, __ATOMIC_RELAXED);
+    return __atomic_load_n(&ledger->loads, __ATOMIC_RELAXED) ||
+           (ledger->follows != NULL && ledger->follows(ledger->owner));
 }
 
 /* Returns what refuses the account `more` bytes with these limits. */
@@ -76,10 +78,13 @@ static void settled(struct sw_growth *growth, uint64_t bytes)
 
 /* --- accounts --------------------------------------------------------------------------------- */
 
-void sw_ledger_init(struct sw_ledger *ledger, uint64_t bytes_max)
+void sw_ledger_init(struct sw_ledger *ledger, uint64_t bytes_max,
+                    bool (*follows)(const void *owner), const void *owner)
 {
     pthread_mutex_init(&ledger->lock, NULL);
     ledger->bytes_max = bytes_max;
+    ledger->follows = follows;
+    ledger->owner = owner;
     sw_list_init(&ledger->accounts);
 }
 

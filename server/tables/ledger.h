@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * ledger.h - the host memory of all tables, which they share.
+ * ledger.h - the memory of all tables, which they share: host memory, or the memory of the GPU that
+ * the first table lies in. Rows and values that a table in GPU memory keeps in host memory do not
+ * count.
  *
  * Each table has an account with a minimum and a maximum: memory-min is promised to it, memory-max
  * limits it. The ledger has a limit for all tables, tables-memory-max. A table that is created or
@@ -31,6 +33,9 @@ struct sw_ledger {
     struct sw_list accounts;
     bool loads; /* atomic: the tables of a data directory are being loaded. They had their memory,
                    so no memory-max and no lowered max-capacity of a table limits it */
+    bool (*follows)(const void *owner); /* whether the tables are those of a replica, likewise; its
+                                           primary limits them. NULL: they are not */
+    const void *owner;
 };
 
 /* What refused the last growth of a table. */
@@ -52,7 +57,9 @@ struct sw_account {
     uint64_t log_bytes;            /* atomic: of the table's writes that loops added to the log */
 };
 
-void sw_ledger_init(struct sw_ledger *ledger, uint64_t bytes_max);
+/* Threads: any thread may call `follows`, which must not wait. */
+void sw_ledger_init(struct sw_ledger *ledger, uint64_t bytes_max,
+                    bool (*follows)(const void *owner), const void *owner);
 /* Every account must be closed. */
 void sw_ledger_fini(struct sw_ledger *ledger);
 

@@ -168,6 +168,13 @@ cudaError_t sw_cuda_range_map(struct sw_cuda_range *range, uint64_t bytes)
     return cudaSuccess;
 }
 
+uint64_t sw_cuda_range_needs(const struct sw_cuda_range *range, uint64_t bytes)
+{
+    const uint64_t pieces = whole(bytes, range->piece);
+    const uint64_t end = pieces < range->reserved ? pieces : range->reserved;
+    return bytes > range->mapped && end > range->mapped ? end - range->mapped : 0;
+}
+
 /* Ignores errors: memory that cannot be released stays allocated to the process. */
 void sw_cuda_range_close(struct sw_cuda_range *range)
 {

@@ -30,6 +30,8 @@ cudaError_t sw_cuda_range_open(struct sw_cuda_range *range, int device, bool in_
  * content is undefined. cudaErrorMemoryAllocation: memory is short; the pieces mapped so far
  * stay mapped. */
 cudaError_t sw_cuda_range_map(struct sw_cuda_range *range, uint64_t bytes);
+/* Returns the bytes that sw_cuda_range_map would map in addition. */
+uint64_t sw_cuda_range_needs(const struct sw_cuda_range *range, uint64_t bytes);
 /* Releases memory and addresses. The device must no longer use the range. A zeroed range is
  * allowed. */
 void sw_cuda_range_close(struct sw_cuda_range *range);

@@ -1,15 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Memory of several tables: memory-max, memory-min, tables-memory-max, and TABLE ALTER."""
+"""Memory of several tables: memory-max, memory-min, tables-memory-max, and TABLE ALTER, in host memory and on emulated GPUs."""
 
 import tempfile
 
 import wire
 from data_directory import Directory, does_not_start, durable
 from frame_tables import table
-from harness import DAEMON, Server, case, check, equal, eventually, main
+from harness import BUILD, DAEMON, Server, Skip, case, check, equal, eventually, main
 from replication import SMALL, info, replica_of, to_be_killed
 
+EMULATED = BUILD / "emulator" / "sherwoodd"
+CUDA = ("--backend", "cuda", "--loops", "1", "--stash", "64", "--frame-ops-max", "512", "--round-ops-max", "512")
 
 
 class Memory:
@@ -38,13 +40,26 @@ class Memory:
 
 
 HOST = Memory(DAEMON, (), 1, 2000)
+GPU = Memory(EMULATED, CUDA, 16, 100)
 KIB, MIB = 1 << 10, 1 << 20
+
+
+def on_gpu(function):
+    if not EMULATED.exists():
+        raise Skip("make emulated-daemon has not been run")
+    function(GPU)
 
 
 @case
 def memory():
     """a table grows up to its memory-max, and takes no memory that memory-min promises to another; each refusal names the option"""
     limited(HOST, "22.0", "6.0")
+
+
+@case
+def gpu_memory():
+    """the same in GPU memory"""
+    on_gpu(lambda memory: limited(memory, "1.0", "0.4"))
 
 
 def limited(memory, of_slots, of_promise):
@@ -90,15 +105,21 @@ def engines():
     limit_engines(HOST)
 
 
+@case
+def engines_on_a_gpu():
+    """the same in GPU memory"""
+    on_gpu(limit_engines)
+
+
 def limit_engines(memory):
-    limits = {"rows": 8 * MIB, "keys": 64 * KIB, "cached": 160 * KIB}
+    limits = {"rows": 1300000 if memory is GPU else 8 * MIB, "keys": 64 * KIB, "cached": 160 * KIB}
     kinds = {"rows": ("value-bytes", "64"), "keys": ("value-type", "none"), "cached": ("engine", "cache", "policy", "lru", "value-bytes", "64")}
     with tempfile.TemporaryDirectory() as folder:
         flags = ("--capacity", "256", "--max-capacity", "64K", "--stash", "64", "--tables-memory-max", "12M", "--data-dir", folder)
 
         def fill(replies, name, first=0):
             value = "" if name == "keys" else b"x" * 64
-            step, steps = (250, 3) if name == "cached" else (memory.keys, 50)
+            step, steps = (125, 3) if name == "cached" else (memory.keys, 50)
             for key in range(first, first + steps * step, step):
                 got = replies.ask("MSET", *(word for k in range(key, key + step) for word in (k, value)))
                 if got != "OK":
@@ -140,6 +161,12 @@ def alter():
 def alter_with_a_log():
     """with a log too, whose replay is not limited by what TABLE ALTER lowers"""
     alter_and_restart(HOST, "--appendonly", "yes", "--frame-ops-max", "256", "--round-ops-max", "4096", "--log-segment-bytes", "4M")
+
+
+@case
+def alter_in_gpu_memory():
+    """the same of tables in GPU memory"""
+    on_gpu(lambda memory: alter_and_restart(memory, "--appendonly", "yes", "--log-segment-bytes", "4M"))
 
 
 def alter_and_restart(memory, *log):
@@ -255,6 +282,25 @@ def alter_beyond_a_replica():
         equal(ours.ask("TABLE", "CREATE", "a", "capacity", "1K"), "OK", "CREATE")
         equal(ours.ask("TABLE", "ALTER", "a", "memory-min", "2G"), "OK", "ALTER")
         eventually(lambda: "raise tables-memory-max" in replica.log(), "the reason is logged")
+
+
+@case
+def a_replica_ignores_limits():
+    """a replica in GPU memory, which needs more than its primary, takes the writes that its primary admits; memory-max limits it once promoted"""
+    on_gpu(follow)
+
+
+def follow(memory):
+    with Server(*SMALL, *memory.flags[-6:]) as primary, primary.replies() as ours, \
+            replica_of(primary.port, *memory.flags, program=memory.program) as replica, replica.replies() as theirs:
+        equal(ours.ask("TABLE", "CREATE", "a", "capacity", "64", "max-capacity", "64K", "memory-max", "256K"), "OK", "CREATE")
+        eventually(lambda: info(replica)["master_link_status"] == "up" and theirs.ask("SELECT", "a") == "OK", "the replica has the table")
+        equal([ours.ask("SELECT", "a"), ours.ask("SET", 10**7, 1, "EX", 1000)], ["OK", "OK"], "a key that expires")
+        check("would pass its memory-max" in memory.fill(ours), "the primary refuses writes")
+        equal([ours.ask("WAIT", 1, 30000), theirs.ask("DBSIZE"), info(replica)["sherwood_resyncs"]], [1, ours.ask("DBSIZE"), "1"], "the replica")
+        check(int(table(ours, "a")["bytes"]) <= 256 << 10 < int(table(theirs, "a")["bytes"]), "times take more memory on a GPU")
+        equal(theirs.ask("REPLICAOF", "NO", "ONE"), "OK", "promotion")
+        eventually(lambda: "would pass its memory-max" in memory.fill(theirs, 10**6), "memory-max of the new primary")
 
 
 @case

@@ -468,9 +468,6 @@ Test(growth, asks_its_owner)
     struct sw_table_config config = growing(128, 256, 1 << 14);
     struct owner owner = {.growth = {.permits = permits, .settled = settled}, .most = UINT64_MAX};
     struct fixture fixture;
-    if (tested_backend() == SW_BACKEND_CUDA) {
-        cr_skip_test("a table in GPU memory does not ask");
-    }
     cr_assert_eq(sw_device_create(1, &config.shared), SW_OK);
     config.growth = &owner.growth;
     config.batch_ops_max = 200;

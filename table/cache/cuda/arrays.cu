@@ -92,8 +92,9 @@ static cudaError_t open_values(struct sw_cache_arrays *arrays)
     return error;
 }
 
-cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw_cache_slots *slots,
-                                 enum sw_cache_writing writing)
+/* Sets all except the addresses. */
+static void describe(struct sw_cache_arrays *arrays, const struct sw_cache_slots *slots,
+                     enum sw_cache_writing writing)
 {
     *arrays = sw_cache_arrays();
     arrays->slots = *slots;
@@ -102,6 +103,19 @@ cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw
         choose_rows(&arrays->rows, slots, writing);
     }
     arrays->bytes = cut(arrays, NULL);
+}
+
+uint64_t sw_cache_arrays_bytes(const struct sw_cache_slots *slots, enum sw_cache_writing writing)
+{
+    struct sw_cache_arrays arrays;
+    describe(&arrays, slots, writing);
+    return arrays.bytes;
+}
+
+cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw_cache_slots *slots,
+                                 enum sw_cache_writing writing)
+{
+    describe(arrays, slots, writing);
     cudaError_t error = cudaMalloc(&arrays->memory, arrays->bytes);
     if (error != cudaSuccess) {
         return error;

@@ -19,6 +19,8 @@ struct sw_cache_arrays {
     struct sw_cuda_range values; /* host memory, if slots.apart */
 };
 
+/* Returns the bytes of device memory that sw_cache_arrays_open allocates. */
+uint64_t sw_cache_arrays_bytes(const struct sw_cache_slots *slots, enum sw_cache_writing writing);
 /* Allocates an empty cache on the current device. `slots` gives its sizes. After a failure no
  * memory stays allocated. Returns when the memory is ready for every stream. */
 cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw_cache_slots *slots,

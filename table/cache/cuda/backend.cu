@@ -125,6 +125,7 @@ cudaError_t allocate_for(struct sw_cache_cuda_table *table, const struct sw_tabl
     slots.apart = config->rows_in == SW_ROWS_IN_HOST;
     table->batch_ops_max = config->batch_ops_max;
     table->key_bytes = config->slot_bits / 16;
+    table->growth.owner = config->growth;
     table->growth.most = sw_cache_buckets_max(config);
     table->growth.two = slots.two != 0;
     cudaError_t error = allocate_arrays(table, &slots, config->tuning.cache_writing);

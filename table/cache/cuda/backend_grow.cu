@@ -4,10 +4,10 @@
  */
 #include "table/cache/cuda/backend.cuh"
 #include "table/cache/cuda/table_move.cuh"
+#include "table/growth.h"
 
-/* Moves all entries to `buckets` buckets; the next batch counts the evictions. If memory is short,
- * sets *done to false and changes nothing. */
-static cudaError_t move_to(struct sw_cache_cuda_queue *queue, uint64_t buckets, bool *done)
+/* Moves all entries to `buckets` buckets, for which the owner has permitted the memory. */
+static cudaError_t move_permitted(struct sw_cache_cuda_queue *queue, uint64_t buckets, bool *done)
 {
     struct sw_cache_cuda_table *table = queue->table;
     uint64_t before = table->arrays.bytes;
@@ -22,6 +22,23 @@ static cudaError_t move_to(struct sw_cache_cuda_queue *queue, uint64_t buckets, 
         table->bytes += table->arrays.bytes - before;
         sw_cache_growth_moved(&table->growth, buckets, table->bytes);
     }
+    return error;
+}
+
+/* Moves all entries to `buckets` buckets; the next batch counts the evictions. If memory is short,
+ * sets *done to false and changes nothing. */
+static cudaError_t move_to(struct sw_cache_cuda_queue *queue, uint64_t buckets, bool *done)
+{
+    const struct sw_cache_cuda_table *table = queue->table;
+    struct sw_cache_slots slots = table->arrays.slots;
+    slots.buckets = buckets;
+    const uint64_t bytes = sw_cache_arrays_bytes(&slots, table->arrays.writing);
+    *done = false;
+    if (!sw_growth_permits(table->growth.owner, buckets * SW_CACHE_BUCKET_SLOTS, bytes)) {
+        return cudaSuccess;
+    }
+    const cudaError_t error = move_permitted(queue, buckets, done);
+    sw_growth_settled(table->growth.owner, bytes);
     return error;
 }
 

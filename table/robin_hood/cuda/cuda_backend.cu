@@ -6,6 +6,7 @@
 #include "table/device/direct.cuh"
 #include "table/device/shell.cuh"
 #include "table/host/memory.h"
+#include "table/robin_hood/cuda/rebuild/reserve.cuh"
 #include "table/robin_hood/cuda/times/expiry.cuh"
 #include "table/robin_hood/ids_backend.h"
 #include "table/robin_hood/set_backend.h"
@@ -382,14 +383,13 @@ static void cuda_facts(void *context, struct sw_backend_facts *facts)
     pthread_mutex_lock(&table->order);
     sw_geometry_facts(&table->config, &table->arrays.geometry, facts);
     facts->bus_id = table->bus_id;
-    facts->bytes_reserved = table->scratch_bytes + table->arrays.bytes + sw_cuda_owner_bytes(table);
+    facts->bytes_reserved = sw_cuda_table_bytes(table);
     facts->bytes_unused = sw_cuda_pool_unused(table->pool, table->arrays.bytes);
     if (sw_cuda_has_rows(table)) {
         const uint64_t mapped = sw_cuda_arena_mapped(&table->arena);
         facts->rows_max = sw_geometry_rows_max(&table->config);
         facts->rows_mapped = mapped < facts->rows_max ? mapped : facts->rows_max;
         sw_cuda_arena_row_bytes(&table->arena, &facts->row_bytes_gpu, &facts->row_bytes_host);
-        facts->bytes_reserved += sw_cuda_arena_bytes(&table->arena);
         facts->image_bytes += mapped * table->arena.view.stride;
     }
     facts->gathers_all = sw_cuda_has_rows(table) || sw_cuda_has_ids(table);

@@ -53,6 +53,7 @@ struct sw_cuda_table : sw_cuda_channel_owner {
     uint64_t scratch_need;         /* scratch that it had the device allocate; 0: it had enough */
     struct sw_cuda_expiry *expiry; /* atomic: expiry.cuh; NULL: no key ever had an expiry
                                       time */
+    uint64_t times_bytes;          /* device memory of `expiry`, as last counted */
     const struct sw_expiry_table_calls
         *expiry_calls; /* functions that make a table of expiry times; its queue is
             a struct sw_cuda_queue that only the caller uses */

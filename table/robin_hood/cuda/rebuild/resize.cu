@@ -15,9 +15,10 @@
  * large enough. It never competes for the same memory.
  */
 #include "table/device/direct.cuh"
+#include "table/growth.h"
 #include "table/host/parts.h"
-#include "table/robin_hood/cuda/host.cuh"
 #include "table/robin_hood/cuda/rebuild/rebuild.cuh"
+#include "table/robin_hood/cuda/rebuild/reserve.cuh"
 
 #include <string.h>
 
@@ -68,62 +69,6 @@ static cudaError_t prepare(struct sw_cuda_queue *queue, const struct sw_geometry
     cudaError_t error =
         sw_cuda_launch_merge_sort<BITS>(device, batch, geometry->buckets, queue->stream);
     return error == cudaSuccess ? sw_cuda_wait_for_reads(queue) : error;
-}
-
-static bool try_arrays(const struct sw_cuda_queue *queue, const struct sw_geometry *geometry,
-                       struct sw_cuda_arrays *arrays)
-{
-    const struct sw_cuda_table *table = queue->table;
-    if (sw_cuda_arrays_open(arrays, geometry, table->format, table->has_hints, false,
-                            table->direct != NULL, table->pool, queue->stream) != cudaSuccess) {
-        (void)cudaGetLastError(); /* clears the error: later launches must not report it */
-        return false;
-    }
-    return true;
-}
-
-/* Allocates arrays of this geometry in the order of the queue's stream. They may reuse memory of
- * arrays that were freed before the last write that the stream waits for. If memory is short,
- * releases unused memory of the pool, whose pieces may be too small, and tries again. Returns false
- * if there is no memory. */
-static bool open_arrays(const struct sw_cuda_queue *queue, const struct sw_geometry *geometry,
-                        struct sw_cuda_arrays *arrays)
-{
-    if (try_arrays(queue, geometry, arrays)) {
-        return true;
-    }
-    sw_cuda_pool_release(queue->table->pool);
-    return try_arrays(queue, geometry, arrays);
-}
-
-/* Maps memory for the rows of this geometry, if the table has rows. Mapped memory stays mapped,
- * even if the table becomes smaller. */
-static bool map_rows(struct sw_cuda_table *table, const struct sw_geometry *geometry)
-{
-    if (sw_cuda_has_rows(table) &&
-        sw_cuda_arena_map(&table->arena, geometry->occupied_max) != cudaSuccess) {
-        (void)cudaGetLastError();
-        return false;
-    }
-    return true;
-}
-
-/* Computes the geometry of this capacity. Callers never pass a capacity without one. */
-static bool geometry_of(const struct sw_cuda_table *table, uint64_t capacity,
-                        struct sw_geometry *geometry)
-{
-    struct sw_table_config config = table->config;
-    config.capacity_slots = capacity;
-    return sw_geometry_compute(&config, geometry, NULL, 0) == SW_OK;
-}
-
-/* Allocates arrays of this capacity, and maps the rows of its entries. */
-static bool open_arrays_of(const struct sw_cuda_queue *queue, uint64_t capacity,
-                           struct sw_cuda_arrays *arrays)
-{
-    struct sw_geometry geometry;
-    return geometry_of(queue->table, capacity, &geometry) && map_rows(queue->table, &geometry) &&
-           open_arrays(queue, &geometry, arrays);
 }
 
 /* Moves all entries to these arrays, and carries out a batch during the move: upserts of one kind,
@@ -234,21 +179,14 @@ static uint64_t table_stash_max(const struct sw_cuda_table *table, const struct 
     return before->stash_occupied > stash_max ? before->stash_occupied : stash_max;
 }
 
-int sw_cuda_resize(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t *error)
+/* Moves all entries to these arrays, which it owns, unless too many of them would meet the cap. */
+static int resize_to(struct sw_cuda_queue *queue, struct sw_cuda_arrays *arrays,
+                     const struct sw_state *before, cudaError_t *error)
 {
-    struct sw_state before;
     struct sw_state after;
     struct sw_cuda_control control;
-    struct sw_cuda_arrays arrays;
     struct sw_cuda_arrays old = {};
-    *error = sw_cuda_wait_for_write(queue);
-    if (*error == cudaSuccess) {
-        *error = read_state(queue, &before, &control);
-    }
-    if (*error != cudaSuccess || !open_arrays_of(queue, capacity, &arrays)) {
-        return SW_E_NOMEM;
-    }
-    *error = move_only(queue, &arrays, &old);
+    *error = move_only(queue, arrays, &old);
     if (*error == cudaSuccess) {
         *error = read_state(queue, &after, &control);
     }
@@ -256,13 +194,42 @@ int sw_cuda_resize(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t *
         sw_cuda_arrays_close(&old, queue->table->pool, queue->stream); /* the table is lost */
         return SW_E_DEVICE;
     }
-    uint64_t stash_max = table_stash_max(queue->table, &before);
+    uint64_t stash_max = table_stash_max(queue->table, before);
     if (control.lost != 0 || after.stash_occupied > stash_max) {
-        *error = take_back(queue, &old, &before);
+        *error = take_back(queue, &old, before);
         return SW_E_NOMEM;
     }
     sw_cuda_arrays_close(&old, queue->table->pool, queue->stream);
+    queue->table->grow_after_ns = 0; /* there may be memory again */
     return SW_OK;
+}
+
+int sw_cuda_resize(struct sw_cuda_queue *queue, uint64_t capacity, cudaError_t *error)
+{
+    struct sw_state before;
+    struct sw_cuda_control control;
+    struct sw_cuda_reserved reserved;
+    int status = SW_E_NOMEM;
+    *error = sw_cuda_wait_for_write(queue);
+    if (*error == cudaSuccess) {
+        *error = read_state(queue, &before, &control);
+    }
+    if (*error != cudaSuccess) {
+        return SW_E_NOMEM;
+    }
+    if (sw_cuda_reserve(queue, capacity, &reserved)) {
+        status = resize_to(queue, &reserved.arrays, &before, error);
+    }
+    sw_cuda_reserved_settle(queue->table, &reserved);
+    return status;
+}
+
+/* Returns the capacity to which a table grows that has room for too few entries. */
+static uint64_t grown(const struct sw_cuda_table *table, uint64_t entries)
+{
+    const uint64_t capacity = capacity_of(table);
+    return sw_growth_slots(table->config.growth, capacity,
+                           sw_geometry_grown(&table->config, capacity, entries), SW_BUCKET_SLOTS);
 }
 
 /* Returns the capacity that the table should grow to before a batch that may insert `more` entries.
@@ -282,7 +249,7 @@ static uint64_t capacity_for(const struct sw_cuda_table *table, uint64_t more)
         (table->grow_after_ns != 0 && sw_now_ns() < table->grow_after_ns)) {
         return 0;
     }
-    return sw_geometry_grown(&table->config, capacity, entries);
+    return grown(table, entries);
 }
 
 /* Lets the pool map the next arrays if the table will soon grow. Looks at the clock only from half
@@ -298,11 +265,16 @@ static void expect_growth(struct sw_cuda_table *table)
         capacity >= sw_geometry_capacity_max(&table->config)) {
         return;
     }
-    if (sw_ahead_is_full_soon(&table->pace, __atomic_load_n(&table->added, __ATOMIC_RELAXED),
-                              most > entries ? most - entries : 0, sw_now_ns()) &&
-        geometry_of(table, sw_geometry_grown(&table->config, capacity, entries), &next)) {
-        sw_cuda_pool_expect(table->pool,
-                            sw_cuda_arrays_bytes(&next, table->format, table->has_hints));
+    if (!sw_ahead_is_full_soon(&table->pace, __atomic_load_n(&table->added, __ATOMIC_RELAXED),
+                               most > entries ? most - entries : 0, sw_now_ns())) {
+        return;
+    }
+    const uint64_t slots = grown(table, entries);
+    if (sw_cuda_geometry_of(table, slots, &next)) {
+        const uint64_t bytes = sw_cuda_arrays_bytes(&next, table->format, table->has_hints);
+        if (sw_growth_would_permit(table->config.growth, slots, bytes)) {
+            sw_cuda_pool_expect(table->pool, bytes);
+        }
     }
 }
 
@@ -317,19 +289,25 @@ bool sw_cuda_must_grow(struct sw_cuda_table *table, uint64_t more)
     return false;
 }
 
-/* Under `growth`. Allocates arrays of this capacity, and unlocks `order` meanwhile. *arrays is zero
- * if there is no memory. */
+/* Closes arrays that no move uses. */
+static void close_reserved(struct sw_cuda_queue *queue, struct sw_cuda_reserved *reserved)
+{
+    sw_cuda_arrays_close(&reserved->arrays, queue->table->pool, queue->stream);
+    sw_cuda_reserved_settle(queue->table, reserved);
+}
+
+/* Under `growth`. Allocates arrays of this capacity, and unlocks `order` meanwhile. After an error
+ * they are closed. */
 static cudaError_t allocate_aside(struct sw_cuda_queue *queue, uint64_t capacity,
-                                  struct sw_cuda_arrays *arrays)
+                                  struct sw_cuda_reserved *reserved)
 {
     struct sw_cuda_table *table = queue->table;
     cudaError_t error = sw_cuda_wait_for_write(queue);
-    memset(arrays, 0, sizeof(*arrays));
     if (error != cudaSuccess) {
         return error;
     }
     pthread_mutex_unlock(&table->order);
-    (void)open_arrays_of(queue, capacity, arrays);
+    (void)sw_cuda_reserve(queue, capacity, reserved);
     pthread_mutex_lock(&table->order);
     if (!sw_cuda_is_lost(table)) {
         error = sw_cuda_wait_for_write(queue); /* other queues may have written meanwhile */
@@ -337,46 +315,59 @@ static cudaError_t allocate_aside(struct sw_cuda_queue *queue, uint64_t capacity
         error = cudaErrorUnknown; /* the error was reported before */
     }
     if (error != cudaSuccess) {
-        sw_cuda_arrays_close(arrays, queue->table->pool, queue->stream);
+        close_reserved(queue, reserved);
     }
     return error;
+}
+
+/* Allocates the arrays to which the table must grow. *capacity is 0 if it need not, or if there is
+ * no memory. Under `growth`. */
+static cudaError_t reserve_growth(struct sw_cuda_queue *queue, uint64_t more, uint64_t *capacity,
+                                  struct sw_cuda_reserved *reserved)
+{
+    struct sw_cuda_table *table = queue->table;
+    *capacity = capacity_for(table, more);
+    while (*capacity != 0) {
+        const cudaError_t error = allocate_aside(queue, *capacity, reserved);
+        if (error != cudaSuccess) {
+            return error;
+        }
+        const bool allocated = reserved->arrays.memory != NULL;
+        const uint64_t wanted = capacity_for(table, more);
+        if (allocated && wanted != 0 && wanted <= *capacity) {
+            break;
+        }
+        close_reserved(queue, reserved);
+        if (!allocated && wanted != 0) {
+            table->resize_failed++;
+            table->grow_after_ns = sw_now_ns() + SW_CUDA_RETRY_NS;
+            *capacity = 0;
+            break;
+        }
+        *capacity = wanted;
+    }
+    return cudaSuccess;
 }
 
 /* Grows the table if it still must. Under `growth`. */
 static cudaError_t grow(struct sw_cuda_queue *queue, uint64_t more, uint64_t ticket)
 {
     struct sw_cuda_table *table = queue->table;
-    struct sw_cuda_arrays arrays;
-    uint64_t capacity = capacity_for(table, more);
-    while (capacity != 0) {
-        cudaError_t error = allocate_aside(queue, capacity, &arrays);
-        if (error != cudaSuccess) {
-            return error;
-        }
-        bool allocated = arrays.memory != NULL;
-        uint64_t wanted = capacity_for(table, more);
-        if (allocated && wanted != 0 && wanted <= capacity) {
-            break;
-        }
-        sw_cuda_arrays_close(&arrays, queue->table->pool, queue->stream);
-        if (!allocated && wanted != 0) {
-            table->resize_failed++;
-            table->grow_after_ns = sw_now_ns() + SW_CUDA_RETRY_NS;
-            return cudaSuccess;
-        }
-        capacity = wanted;
-    }
-    if (capacity == 0) {
-        return cudaSuccess;
+    struct sw_cuda_reserved reserved;
+    uint64_t capacity = 0;
+    cudaError_t error = reserve_growth(queue, more, &capacity, &reserved);
+    if (error != cudaSuccess || capacity == 0) {
+        return error;
     }
     table->grown++;
     table->grow_after_ns = 0;
     queue->freed_ticket = ticket;
-    cudaError_t error = sw_cuda_close_holes(queue); /* other queues may have written meanwhile */
+    error = sw_cuda_close_holes(queue); /* other queues may have written meanwhile */
     if (error == cudaSuccess) {
-        error = move_only(queue, &arrays, NULL);
+        error = move_only(queue, &reserved.arrays, NULL);
+        sw_cuda_reserved_settle(table, &reserved);
     } else {
-        sw_cuda_arrays_close(&arrays, queue->table->pool, queue->stream);
+        close_reserved(queue, &reserved);
     }
     if (error != cudaSuccess) {
         return error;
@@ -450,13 +441,14 @@ static bool stream_and_move(struct sw_cuda_queue *queue, const struct sw_cuda_ba
                             cudaError_t *error)
 {
     struct sw_cuda_table *table = queue->table;
-    const struct sw_geometry geometry = table->arrays.geometry;
-    struct sw_cuda_arrays arrays;
-    table->stream_failed = !open_arrays(queue, &geometry, &arrays);
-    if (!table->stream_failed) {
-        *error = move<BITS>(queue, &arrays, batch, NULL);
+    struct sw_cuda_reserved reserved;
+    const bool has = sw_cuda_reserve_again(queue, &reserved);
+    table->stream_failed = !has && !reserved.is_refused;
+    if (has) {
+        *error = move<BITS>(queue, &reserved.arrays, batch, NULL);
     }
-    return !table->stream_failed;
+    sw_cuda_reserved_settle(table, &reserved);
+    return has;
 }
 
 template <int BITS>

@@ -180,8 +180,21 @@ cudaError_t sw_cuda_arena_map(struct sw_cuda_arena *arena, uint64_t entries)
         by_rows = split + arena->further.mapped / stride;
     }
     const uint64_t by_stack = arena->free.mapped / sizeof(uint32_t);
+    const uint64_t rows_bytes = arena->rows.in_host ? 0 : arena->rows.mapped;
+    __atomic_store_n(&arena->device_bytes, rows_bytes + arena->free.mapped, __ATOMIC_RELAXED);
     __atomic_store_n(&arena->mapped, by_rows < by_stack ? by_rows : by_stack, __ATOMIC_RELAXED);
     return error;
+}
+
+uint64_t sw_cuda_arena_needs(const struct sw_cuda_arena *arena, uint64_t entries)
+{
+    const uint64_t rows = entries + arena->view.operations_max;
+    const uint64_t split = arena->view.split;
+    const bool in_device = split > 0 && !arena->rows.in_host;
+    return sw_cuda_range_needs(&arena->free, rows * sizeof(uint32_t)) +
+           (in_device ? sw_cuda_range_needs(&arena->rows,
+                                            (rows < split ? rows : split) * arena->view.stride)
+                      : 0);
 }
 
 cudaError_t sw_cuda_arena_clear(const struct sw_cuda_arena *arena, cudaStream_t stream)
@@ -199,8 +212,5 @@ void sw_cuda_arena_row_bytes(const struct sw_cuda_arena *arena, uint64_t *device
 
 uint64_t sw_cuda_arena_bytes(const struct sw_cuda_arena *arena)
 {
-    uint64_t device = 0;
-    uint64_t host = 0;
-    sw_cuda_arena_row_bytes(arena, &device, &host);
-    return arena->bytes + device + sw_cuda_arena_mapped(arena) * sizeof(uint32_t);
+    return arena->bytes + __atomic_load_n(&arena->device_bytes, __ATOMIC_RELAXED);
 }

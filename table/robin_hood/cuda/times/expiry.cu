@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "table/robin_hood/cuda/rebuild/reserve.cuh"
+
 /* Acquire, on the host: sw_cuda_expiry_open stores the pointer with release order once the struct
  * is complete. */
 static struct sw_cuda_expiry *expiry_of(const struct sw_cuda_table *table)
@@ -21,15 +23,27 @@ bool sw_cuda_keeps_times(const void *context)
     return expiry != NULL && __atomic_load_n(&expiry->held, __ATOMIC_RELAXED) != 0;
 }
 
+uint64_t sw_cuda_expiry_bytes(const struct sw_cuda_expiry *expiry)
+{
+    return sw_cuda_expiry_is_open(expiry)
+               ? expiry->bytes + expiry->times->scratch_bytes + expiry->times->arrays.bytes +
+                     sw_device_bytes(expiry->times->own_device)
+               : 0;
+}
+
+void sw_cuda_expiry_resized(struct sw_cuda_table *table)
+{
+    table->times_bytes = sw_cuda_expiry_bytes(table->expiry);
+    sw_cuda_table_resized(table);
+}
+
 void sw_cuda_expiry_facts(struct sw_cuda_table *table, struct sw_backend_facts *facts)
 {
     const struct sw_cuda_expiry *expiry = expiry_of(table);
     if (expiry != NULL) {
         const uint64_t held = __atomic_load_n(&expiry->held, __ATOMIC_RELAXED);
+        facts->bytes_reserved += sw_cuda_expiry_bytes(expiry);
         if (sw_cuda_expiry_is_open(expiry)) {
-            facts->bytes_reserved += expiry->bytes + expiry->times->scratch_bytes +
-                                     expiry->times->arrays.bytes +
-                                     sw_device_bytes(expiry->times->own_device);
             facts->bytes_unused +=
                 sw_cuda_pool_unused(expiry->times->pool, expiry->times->arrays.bytes);
         }

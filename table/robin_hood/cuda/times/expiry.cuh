@@ -153,6 +153,8 @@ static inline bool sw_cuda_expiry_is_open(const struct sw_cuda_expiry *expiry)
     return expiry->times != NULL;
 }
 void sw_cuda_expiry_close(struct sw_cuda_table *table);
+/* Returns the device memory for times. */
+uint64_t sw_cuda_expiry_bytes(const struct sw_cuda_expiry *expiry);
 /* After a resize: shrinks the second table to the slots that its entries need. Without entries it
  * frees all memory. */
 cudaError_t sw_cuda_expiry_resize(struct sw_cuda_queue *queue);
@@ -172,6 +174,9 @@ void sw_cuda_suspend_expiry(void *table, bool (*is_suspended)(const void *contex
 uint64_t sw_cuda_advance_clock(struct sw_cuda_table *table, uint64_t clock_ms);
 void sw_cuda_report_clock(struct sw_cuda_table *table, struct sw_batch *batch);
 
+/* Counts the device memory for times, after it has changed, and reports it to the table's owner.
+ * Threads: under `order`. */
+void sw_cuda_expiry_resized(struct sw_cuda_table *table);
 /* Adds to the facts. Threads: under `order`. */
 void sw_cuda_expiry_facts(struct sw_cuda_table *table, struct sw_backend_facts *facts);
 

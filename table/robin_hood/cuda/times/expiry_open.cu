@@ -121,8 +121,13 @@ static bool open_memory(struct sw_cuda_table *table, struct sw_cuda_expiry *expi
 bool sw_cuda_expiry_open(struct sw_cuda_table *table)
 {
     struct sw_cuda_expiry *expiry = table->expiry;
+    if (expiry != NULL && sw_cuda_expiry_is_open(expiry)) {
+        return true;
+    }
     if (expiry != NULL) {
-        return sw_cuda_expiry_is_open(expiry) || open_memory(table, expiry);
+        const bool is_open = open_memory(table, expiry);
+        sw_cuda_expiry_resized(table);
+        return is_open;
     }
     expiry = (struct sw_cuda_expiry *)calloc(1, sizeof(*expiry));
     if (expiry == NULL || !open_memory(table, expiry)) {
@@ -132,6 +137,7 @@ bool sw_cuda_expiry_open(struct sw_cuda_table *table)
     sw_expiry_pass_clear(&expiry->pass);
     /* release: other host threads see a complete struct (expiry.cu:expiry_of) */
     __atomic_store_n(&table->expiry, expiry, __ATOMIC_RELEASE);
+    sw_cuda_expiry_resized(table);
     return true;
 }
 
@@ -157,11 +163,13 @@ cudaError_t sw_cuda_expiry_resize(struct sw_cuda_queue *queue)
     }
     if (expiry->held == 0) {
         close_memory(expiry);
+        sw_cuda_expiry_resized(queue->table);
         return cudaSuccess;
     }
     struct sw_batch least = {};
     least.kind = SW_BATCH_RESIZE;
     least.capacity = 1;
     error = sw_cuda_times_run(expiry, &least);
+    sw_cuda_expiry_resized(queue->table);
     return least.status == SW_E_NOMEM ? cudaSuccess : error; /* the table keeps its size */
 }

@@ -264,6 +264,7 @@ static cudaError_t make_room(const struct timed *launch, struct sw_cuda_times_ro
     if (given > 0 && !has_room(times, wanted)) {
         const uint64_t more = wanted > expiry->held ? wanted - expiry->held : 1;
         error = (cudaError_t)times->expiry_calls->grow(expiry->times_queue, more);
+        sw_cuda_expiry_resized(table_of(launch));
     }
     room->none = expiry->failed;
     room->certain = !expiry->failed && (given == 0 || has_room(times, wanted));
