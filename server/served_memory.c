@@ -24,6 +24,13 @@ static int explain(enum sw_ledger_refusal refusal, const struct sw_config *confi
     if (refusal == SW_LEDGER_PERMITS) {
         return 0;
     }
+    if (refusal == SW_LEDGER_HOST_MAX) {
+        snprintf(
+            reason, reason_bytes,
+            "its rows or values need more host memory than tables-host-memory-max leaves: raise "
+            "tables-host-memory-max, or lower capacity");
+        return -1;
+    }
     snprintf(
         reason, reason_bytes,
         refusal == SW_LEDGER_TABLE_MAX
@@ -48,8 +55,9 @@ int sw_served_count_table(const struct sw_config *config, struct sw_account *acc
 {
     struct sw_table_info info;
     sw_table_info(table, &info);
-    return explain(sw_account_set_table(account, info.bytes_reserved), config, info.bytes_reserved,
-                   reason, reason_bytes);
+    const uint64_t host = info.backend == SW_BACKEND_CPU ? 0 : info.row_bytes_host;
+    return explain(sw_account_set_table(account, info.bytes_reserved, host), config,
+                   info.bytes_reserved, reason, reason_bytes);
 }
 
 /* Checks the slots of the options `next`. Returns 0, or -1 with an error. */

@@ -474,7 +474,8 @@ int sw_server_start(const struct sw_config *config, const struct sw_activated *a
     sw_timings_init(&server->timings, &server->config);
     sw_live_init(&server->live, &server->config, server->has_activated, sw_reload_changed,
                  &server->reload);
-    sw_ledger_init(&server->ledger, server->config.tables_memory_max, sw_served_follows, server);
+    sw_ledger_init(&server->ledger, server->config.tables_memory_max,
+                   server->config.tables_host_memory_max, sw_served_follows, server);
     server->started_ns = uv_hrtime();
     server->started_at = time(NULL);
     sw_random_id(server->run_id);

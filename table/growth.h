@@ -20,7 +20,11 @@ struct sw_growth {
     /* Ends what `permits` has begun with this number of bytes. The new arrays have replaced the old
      * ones, and sw_growth_has has counted them; or nothing has changed. */
     void (*settled)(struct sw_growth *growth, uint64_t bytes);
-    uint64_t bytes; /* atomic: memory of the table, as in sw_table_info.bytes_reserved */
+    /* The same for rows and values in host memory of a table in GPU memory. */
+    bool (*permits_host)(struct sw_growth *growth, uint64_t bytes);
+    void (*settled_host)(struct sw_growth *growth, uint64_t bytes);
+    uint64_t bytes;      /* atomic: memory of the table, as in sw_table_info.bytes_reserved */
+    uint64_t host_bytes; /* atomic: of rows and values in host memory beside it */
     /* Atomic: the owner permits no more slots than these, and growth stops there; 0: it stops at
      * the limit of the table. */
     uint64_t slots_max;
@@ -60,6 +64,23 @@ static inline bool sw_growth_would_permit(struct sw_growth *growth, uint64_t slo
     }
     growth->settled(growth, bytes);
     return true;
+}
+/* Likewise for host memory; 0 bytes are always permitted. */
+static inline bool sw_growth_permits_host(struct sw_growth *growth, uint64_t bytes)
+{
+    return growth == NULL || bytes == 0 || growth->permits_host(growth, bytes);
+}
+static inline void sw_growth_settled_host(struct sw_growth *growth, uint64_t bytes)
+{
+    if (growth != NULL && bytes != 0) {
+        growth->settled_host(growth, bytes);
+    }
+}
+static inline void sw_growth_has_host(struct sw_growth *growth, uint64_t bytes)
+{
+    if (growth != NULL) {
+        __atomic_store_n(&growth->host_bytes, bytes, __ATOMIC_RELAXED);
+    }
 }
 /* The memory of the table has changed. */
 static inline void sw_growth_has(struct sw_growth *growth, uint64_t bytes)

@@ -130,7 +130,7 @@ GROUPS = (
     ("Data directory, snapshots and the log",
      "At the start these texts end `sherwoodd` with status 1. Later they are in the log, and `INFO persistence` and the problems of the\n"
      "[status page](status.md) show the consequence.",
-     r"server/log/|proto/(snapshot_file|catalog|wal_plan|wal_format)",
+     r"server/log/|server/tables/ledger|proto/(snapshot_file|catalog|wal_plan|wal_format)",
      (MEMORY,
       ("another sherwoodd", "Stop the other server, or choose another `--data-dir`."),
       ("damaged|is shorter than its operations|%s/%s %s, at byte|has a key twice|ends too early|bytes where its|header|footer|block|is not a snapshot|columns|name of another snapshot|reads otherwise|is missing[,:]|are missing[,:]"
@@ -138,7 +138,7 @@ GROUPS = (
        "Copy the directory first. `sherwood-cli snapshot verify` and `sherwood-cli log check` show what can be read. Do what the text says, or restore a backup\n"
        "([Operations](../operations.md))."),
       ("later version|newer version", "Start the version of `sherwoodd` that wrote the file, or a newer one: [Upgrade](../upgrade.md)."),
-      ("start with|start the server with the|do not fit|options of the table|several tables|another width|another --resp-key|resp-keys|has keys that expire|more keys than|needs --capacity|table does not take",
+      ("start with|start the server with the|do not fit|options of the table|several tables|another width|another --resp-key|resp-keys|has keys that expire|more keys than|more than the table takes|needs --capacity|table does not take",
        "Start with the options of the server that wrote the files; the text names the option."),
       ("moved or removed|replaced|were removed|another directory|different directories",
        "Put the directory back, or let the server write a snapshot into the new one (`BGSAVE`)."),

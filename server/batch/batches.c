@@ -99,6 +99,8 @@ static bool put_refusal(struct sw_batches *batches, const char *sign, const char
         [SW_LEDGER_TABLE_MAX] = "that would pass its memory-max: raise memory-max",
         [SW_LEDGER_TABLES_MAX] = "the other tables leave too little of tables-memory-max: raise "
                                  "tables-memory-max",
+        [SW_LEDGER_HOST_MAX] = "its rows or values would pass tables-host-memory-max: raise "
+                               "tables-host-memory-max",
         [SW_LEDGER_CAPACITY] = "that would pass its max-capacity: raise max-capacity"};
     const enum sw_ledger_refusal refusal =
         batches->account == NULL ? SW_LEDGER_PERMITS : sw_account_refusal(batches->account);

@@ -191,7 +191,8 @@ struct sw_config {
     uint64_t resp_request_bytes_max;   /* of a command, 4 MiB */
     uint64_t input_bytes_max;          /* of all connections, in incomplete requests, 256 MiB */
     uint32_t tables_max;               /* 64, the default table included */
-    uint64_t tables_memory_max;        /* host memory of all tables; 0: no limit */
+    uint64_t tables_memory_max;        /* memory of all tables; 0: no limit */
+    uint64_t tables_host_memory_max;   /* of rows and values of tables in GPU memory; 0: no limit */
     uint32_t metrics_tables_max;       /* 64: tables with series of their own */
     uint32_t databases;                /* 1: tables with the numbers 0 to databases - 1 */
     uint32_t watched_keys_max;         /* by WATCH, of all connections, 64 Ki */

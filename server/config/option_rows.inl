@@ -352,6 +352,10 @@ SW_OPTION(tables_memory_max, "tables-memory-max", "limits", SW_ANY, SW_SIZE(0, S
           "Limit the memory of all tables together: host memory, or GPU memory if they lie there, "
           "as for memory-max. 0: no limit. A table that grows or is "
           "created gets what the others neither have nor were promised by memory-min.")
+SW_OPTION(tables_host_memory_max, "tables-host-memory-max", "limits", SW_ANY, SW_SIZE(0, SW_T), "0",
+          "BYTES",
+          "Limit the host memory of rows and values of all tables in GPU memory. 0: no limit. See "
+          "rows-in.")
 SW_OPTION(databases, "databases", "limits", SW_ANY, SW_NUMBER(1, 4096), "1", "N",
           "Create tables of 64K slots, which grow, for SELECT 1 to N - 1 at the start. Tables of "
           "data-dir stay. Not with ha, replicaof or a cluster.")

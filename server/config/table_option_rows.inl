@@ -92,7 +92,7 @@ SW_OPTION(
     "Limit the memory of the table: host memory, or GPU memory for a table that lies there. A "
     "growth "
     "that would pass it is refused. 0: no limit. Rows and values in host memory do not count for a "
-    "table in GPU memory.")
+    "table in GPU memory: tables-host-memory-max limits these.")
 SW_OPTION(memory_min, "memory-min", "table", SW_ANY, SW_SIZE(0, SW_T), "0", "BYTES",
           "Promise this much of tables-memory-max to the table: other tables cannot take it.")
 SW_OPTION(default_ttl, "default-ttl", "table", SW_ROBIN_HOOD, SW_NUMBER(0, 1000000000), "0",

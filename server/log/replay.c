@@ -64,15 +64,14 @@ static int refuse_full(const struct replay *replay, char reason[SW_WAL_REASON_BY
 {
     const struct sw_replay_table *of = &replay->of;
     struct sw_table_stats stats;
-    const bool is_memory =
-        of->account != NULL && sw_account_refusal(of->account) == SW_LEDGER_TABLES_MAX;
+    const char *remedy = of->account == NULL ? NULL : sw_account_remedy(of->account);
     const bool is_first = of->name[0] == '\0' || strcmp(of->name, SW_PLACE_DEFAULT) == 0;
     sw_table_stats(of->table, &stats);
     snprintf(reason, SW_WAL_REASON_BYTES,
              "the log has more keys than the table %s has room for: it had %" PRIu64 " of them; %s",
              of->name[0] == '\0' ? SW_PLACE_DEFAULT : of->name, stats.occupied,
-             is_memory   ? "start with a larger --tables-memory-max"
-             : !is_first ? "start with the files of a larger table"
+             remedy != NULL ? remedy
+             : !is_first    ? "start with the files of a larger table"
              : sw_table_gives_ids(&replay->info)
                  ? "start with the --ids that it had when it wrote the log"
                  : "start with a larger --max-capacity");

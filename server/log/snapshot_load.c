@@ -112,14 +112,12 @@ static enum sw_load_outcome refuse_full(struct loading *loading)
 {
     const struct sw_snapshot_header *header = &loading->load->header;
     const struct sw_account *account = loading->load->account;
+    const char *remedy = account == NULL ? NULL : sw_account_remedy(account);
     /* memory-max of a table and TABLE ALTER refuse nothing during a load */
-    if (account != NULL && sw_account_refusal(account) == SW_LEDGER_TABLES_MAX) {
-        SAY(loading,
-            "%s/%s has %" PRIu64
-            " key%s, more than the table takes: tables-memory-max leaves it too "
-            "little; start with a larger --tables-memory-max",
+    if (remedy != NULL) {
+        SAY(loading, "%s/%s has %" PRIu64 " key%s, more than the table takes; %s",
             loading->load->directory->path, loading->name, header->entries,
-            sw_plural_s(header->entries));
+            sw_plural_s(header->entries), remedy);
         return SW_LOAD_REFUSED;
     }
     uint64_t needed = (uint64_t)((double)header->entries / loading->info.max_load) + 1;

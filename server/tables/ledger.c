@@ -47,6 +47,18 @@ static enum sw_ledger_refusal check(struct sw_account *account, uint64_t more, u
                                                              : SW_LEDGER_PERMITS;
 }
 
+static bool has_room_in_host(const struct sw_ledger *ledger, uint64_t more)
+{
+    uint64_t all = more;
+    SW_LIST_EACH(&ledger->accounts, link)
+    {
+        const struct sw_account *account = account_of(link);
+        all +=
+            account->growing_host + __atomic_load_n(&account->growth.host_bytes, __ATOMIC_RELAXED);
+    }
+    return ledger->host_max == 0 || all <= ledger->host_max;
+}
+
 /* --- growth ----------------------------------------------------------------------------------- */
 
 static bool permits(struct sw_growth *growth, uint64_t slots, uint64_t bytes)
@@ -76,13 +88,36 @@ static void settled(struct sw_growth *growth, uint64_t bytes)
     pthread_mutex_unlock(&account->ledger->lock);
 }
 
+static bool permits_host(struct sw_growth *growth, uint64_t bytes)
+{
+    struct sw_account *account = SW_CONTAINER(growth, struct sw_account, growth);
+    pthread_mutex_lock(&account->ledger->lock);
+    const bool permits = has_room_in_host(account->ledger, bytes);
+    if (permits) {
+        account->growing_host += bytes;
+    } else {
+        __atomic_store_n(&account->refusal, SW_LEDGER_HOST_MAX, __ATOMIC_RELAXED);
+    }
+    pthread_mutex_unlock(&account->ledger->lock);
+    return permits;
+}
+
+static void settled_host(struct sw_growth *growth, uint64_t bytes)
+{
+    struct sw_account *account = SW_CONTAINER(growth, struct sw_account, growth);
+    pthread_mutex_lock(&account->ledger->lock);
+    account->growing_host -= bytes;
+    pthread_mutex_unlock(&account->ledger->lock);
+}
+
 /* --- accounts --------------------------------------------------------------------------------- */
 
-void sw_ledger_init(struct sw_ledger *ledger, uint64_t bytes_max,
+void sw_ledger_init(struct sw_ledger *ledger, uint64_t bytes_max, uint64_t host_max,
                     bool (*follows)(const void *owner), const void *owner)
 {
     pthread_mutex_init(&ledger->lock, NULL);
     ledger->bytes_max = bytes_max;
+    ledger->host_max = host_max;
     ledger->follows = follows;
     ledger->owner = owner;
     sw_list_init(&ledger->accounts);
@@ -96,7 +131,10 @@ void sw_ledger_fini(struct sw_ledger *ledger)
 enum sw_ledger_refusal sw_account_open(struct sw_account *account, struct sw_ledger *ledger,
                                        uint64_t bytes, uint64_t bytes_min, uint64_t bytes_max)
 {
-    *account = (struct sw_account){.growth = {.permits = permits, .settled = settled},
+    *account = (struct sw_account){.growth = {.permits = permits,
+                                              .settled = settled,
+                                              .permits_host = permits_host,
+                                              .settled_host = settled_host},
                                    .ledger = ledger,
                                    .bytes_min = bytes_min,
                                    .bytes_max = bytes_max};
@@ -113,7 +151,8 @@ enum sw_ledger_refusal sw_account_open(struct sw_account *account, struct sw_led
     return refusal;
 }
 
-enum sw_ledger_refusal sw_account_set_table(struct sw_account *account, uint64_t bytes)
+enum sw_ledger_refusal sw_account_set_table(struct sw_account *account, uint64_t bytes,
+                                            uint64_t host)
 {
     if (account->ledger == NULL) {
         return SW_LEDGER_PERMITS;
@@ -123,8 +162,11 @@ enum sw_ledger_refusal sw_account_set_table(struct sw_account *account, uint64_t
     account->has_table = true;
     account->growing = 0;
     sw_growth_has(&account->growth, bytes);
+    sw_growth_has_host(&account->growth, host);
     const enum sw_ledger_refusal refusal =
-        check(account, 0, account->bytes_min, ignores ? 0 : account->bytes_max);
+        has_room_in_host(account->ledger, 0)
+            ? check(account, 0, account->bytes_min, ignores ? 0 : account->bytes_max)
+            : SW_LEDGER_HOST_MAX;
     pthread_mutex_unlock(&account->ledger->lock);
     return refusal;
 }
@@ -172,4 +214,16 @@ uint64_t sw_account_slots_max(const struct sw_account *account, const struct sw_
 enum sw_ledger_refusal sw_account_refusal(const struct sw_account *account)
 {
     return (enum sw_ledger_refusal)__atomic_load_n(&account->refusal, __ATOMIC_RELAXED);
+}
+
+const char *sw_account_remedy(const struct sw_account *account)
+{
+    switch (sw_account_refusal(account)) {
+    case SW_LEDGER_TABLES_MAX:
+        return "start with a larger --tables-memory-max";
+    case SW_LEDGER_HOST_MAX:
+        return "start with a larger --tables-host-memory-max";
+    default:
+        return NULL;
+    }
 }

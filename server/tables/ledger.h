@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * ledger.h - the memory of all tables, which they share: host memory, or the memory of the GPU that
- * the first table lies in. Rows and values that a table in GPU memory keeps in host memory do not
- * count.
+ * the first table lies in. Rows and values that tables in GPU memory keep in host memory are
+ * limited by themselves: together by tables-host-memory-max.
  *
  * Each table has an account with a minimum and a maximum: memory-min is promised to it, memory-max
  * limits it. The ledger has a limit for all tables, tables-memory-max. A table that is created or
@@ -30,6 +30,7 @@ struct sw_table_info;
 struct sw_ledger {
     pthread_mutex_t lock; /* protects the fields below, and the accounts */
     uint64_t bytes_max;   /* tables-memory-max; 0: no limit */
+    uint64_t host_max;    /* tables-host-memory-max; 0: no limit */
     struct sw_list accounts;
     bool loads; /* atomic: the tables of a data directory are being loaded. They had their memory,
                    so no memory-max and no lowered max-capacity of a table limits it */
@@ -43,6 +44,7 @@ enum sw_ledger_refusal {
     SW_LEDGER_PERMITS,
     SW_LEDGER_TABLE_MAX,  /* memory-max of the table */
     SW_LEDGER_TABLES_MAX, /* tables-memory-max, less what other tables have or were promised */
+    SW_LEDGER_HOST_MAX,   /* tables-host-memory-max */
     SW_LEDGER_CAPACITY    /* max-capacity of the table, which TABLE ALTER has set */
 };
 
@@ -53,12 +55,13 @@ struct sw_account {
     bool has_table;                /* false: the table is being created */
     uint64_t bytes_min, bytes_max; /* 0: none */
     uint64_t growing;              /* bytes of new arrays, while the table is created or grows */
+    uint64_t growing_host;         /* the same for rows and values in host memory */
     int refusal;                   /* atomic: enum sw_ledger_refusal */
     uint64_t log_bytes;            /* atomic: of the table's writes that loops added to the log */
 };
 
 /* Threads: any thread may call `follows`, which must not wait. */
-void sw_ledger_init(struct sw_ledger *ledger, uint64_t bytes_max,
+void sw_ledger_init(struct sw_ledger *ledger, uint64_t bytes_max, uint64_t host_max,
                     bool (*follows)(const void *owner), const void *owner);
 /* Every account must be closed. */
 void sw_ledger_fini(struct sw_ledger *ledger);
@@ -69,9 +72,11 @@ enum sw_ledger_refusal sw_account_open(struct sw_account *account, struct sw_led
                                        uint64_t bytes, uint64_t bytes_min, uint64_t bytes_max);
 /* The three functions below do nothing if the account is not open. */
 
-/* The table was created with `bytes`, perhaps more than were foreseen: from now on its own figure
- * counts. Returns what refuses it; then the caller destroys it. */
-enum sw_ledger_refusal sw_account_set_table(struct sw_account *account, uint64_t bytes);
+/* The table was created with `bytes`, perhaps more than were foreseen, and with `host` bytes of
+ * rows and values in host memory beside them: from now on its own figures count. Returns what
+ * refuses it; then the caller destroys it. */
+enum sw_ledger_refusal sw_account_set_table(struct sw_account *account, uint64_t bytes,
+                                            uint64_t host);
 /* Closes the account, after its table was destroyed. */
 void sw_account_close(struct sw_account *account);
 /* Changes the limits; `slots_max`: of growth, 0: no limit beside
@@ -90,5 +95,8 @@ static inline bool sw_account_is_lowered(const struct sw_account *account)
 uint64_t sw_account_slots_max(const struct sw_account *account, const struct sw_table_info *info);
 /* Returns what refused the last growth of the table. */
 enum sw_ledger_refusal sw_account_refusal(const struct sw_account *account);
+/* If the limit of all tables refused the last growth, returns what to do about it; otherwise NULL.
+ */
+const char *sw_account_remedy(const struct sw_account *account);
 
 #endif

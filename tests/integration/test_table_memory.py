@@ -152,6 +152,35 @@ def limit_engines(memory):
 
 
 @case
+def rows_in_host_memory():
+    """tables-host-memory-max limits the rows and values that tables in GPU memory keep in host memory"""
+    on_gpu(limit_rows)
+
+
+def limit_rows(memory):
+    flags = ("--capacity", "256", "--max-capacity", "64K", "--rows-in", "host", "--value-bytes", "64", "--tables-host-memory-max", "1M")
+    with memory.server(*flags) as server, server.replies() as replies:
+        def fill(most, size=64):
+            for key in range(0, most, 125):
+                got = replies.ask("MSET", *(word for k in range(key, key + 125) for word in (k, b"x" * size)))
+                if got != "OK":
+                    return got
+            return "OK"
+        equal(replies.ask("TABLE", "CREATE", "v2", "engine", "cache", "policy", "lru", "capacity", "256", "max-capacity", "64K"), "OK", "CREATE")
+        got = fill(20000)
+        check("the table default cannot grow, its rows or values would pass tables-host-memory-max" in got, got)
+        check("cannot grow, its rows or values would pass" in replies.ask("RESIZE", 64 << 10), "RESIZE")
+        bytes_of = server.metrics()['sherwood_table_row_bytes{memory="host"}']
+        check(256 << 10 < bytes_of <= 1 << 20, f"{bytes_of} bytes")
+        for words in ("capacity 16K", "engine cache policy lru capacity 16K"):
+            got = replies.ask("TABLE", "CREATE", "more", *words.split())
+            check("its rows or values need more host memory than tables-host-memory-max leaves" in got, got)
+        equal([replies.ask("SELECT", "v2"), fill(500, 60), replies.ask("TABLE", "TRUNCATE", "default")], ["OK"] * 3, "a cache grows")
+        got, slots = replies.ask("RESIZE", 64 << 10), int(table(replies, "v2")["slots"])
+        check("the table v2 cannot grow, its rows or values would pass" in got and 256 < slots <= 2048, f"{slots} slots: {got}")
+
+
+@case
 def alter():
     """TABLE ALTER changes the limits of a table at once, and a restart finds them; a change that is refused changes nothing"""
     alter_and_restart(HOST, "--appendonly", "no")

@@ -444,6 +444,11 @@ static bool permits(struct sw_growth *growth, uint64_t slots, uint64_t bytes)
     return true;
 }
 
+static bool permits_host(struct sw_growth *growth, uint64_t bytes)
+{
+    return permits(growth, 0, bytes);
+}
+
 static void settled(struct sw_growth *growth, uint64_t bytes)
 {
     ((struct owner *)growth)->growing -= bytes;
@@ -466,7 +471,8 @@ static void insert_owned(struct fixture *fixture, struct owner *owner, uint64_t 
 Test(growth, asks_its_owner)
 {
     struct sw_table_config config = growing(128, 256, 1 << 14);
-    struct owner owner = {.growth = {.permits = permits, .settled = settled}, .most = UINT64_MAX};
+    struct owner owner = {.growth = {permits, settled, permits_host, settled, 0, 0, 0},
+                          .most = UINT64_MAX};
     struct fixture fixture;
     cr_assert_eq(sw_device_create(1, &config.shared), SW_OK);
     config.growth = &owner.growth;

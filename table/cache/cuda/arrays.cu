@@ -79,7 +79,7 @@ static void choose_rows(struct sw_cache_rows *rows, const struct sw_cache_slots 
 static cudaError_t open_values(struct sw_cache_arrays *arrays)
 {
     struct sw_cache_slots *slots = &arrays->slots;
-    const uint64_t bytes = slots->buckets * SW_CACHE_BUCKET_SLOTS * slots->value_bytes;
+    const uint64_t bytes = sw_cache_values_bytes(slots);
     int device = 0;
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess) {

@@ -21,6 +21,11 @@ struct sw_cache_arrays {
 
 /* Returns the bytes of device memory that sw_cache_arrays_open allocates. */
 uint64_t sw_cache_arrays_bytes(const struct sw_cache_slots *slots, enum sw_cache_writing writing);
+/* Returns the bytes of values in host memory. */
+static inline uint64_t sw_cache_values_bytes(const struct sw_cache_slots *slots)
+{
+    return slots->buckets * SW_CACHE_BUCKET_SLOTS * slots->value_bytes;
+}
 /* Allocates an empty cache on the current device. `slots` gives its sizes. After a failure no
  * memory stays allocated. Returns when the memory is ready for every stream. */
 cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw_cache_slots *slots,

@@ -33,12 +33,19 @@ static cudaError_t move_to(struct sw_cache_cuda_queue *queue, uint64_t buckets, 
     struct sw_cache_slots slots = table->arrays.slots;
     slots.buckets = buckets;
     const uint64_t bytes = sw_cache_arrays_bytes(&slots, table->arrays.writing);
+    const uint64_t host = slots.apart ? sw_cache_values_bytes(&slots) : 0;
+    struct sw_growth *owner = table->growth.owner;
+    cudaError_t error = cudaSuccess;
     *done = false;
-    if (!sw_growth_permits(table->growth.owner, buckets * SW_CACHE_BUCKET_SLOTS, bytes)) {
+    if (!sw_growth_permits(owner, buckets * SW_CACHE_BUCKET_SLOTS, bytes)) {
         return cudaSuccess;
     }
-    const cudaError_t error = move_permitted(queue, buckets, done);
-    sw_growth_settled(table->growth.owner, bytes);
+    if (sw_growth_permits_host(owner, host)) {
+        error = move_permitted(queue, buckets, done);
+        sw_growth_has_host(owner, table->arrays.values.mapped);
+        sw_growth_settled_host(owner, host);
+    }
+    sw_growth_settled(owner, bytes);
     return error;
 }
 

@@ -19,6 +19,7 @@ void sw_cuda_table_resized(struct sw_cuda_table *table)
 {
     if (table->config.growth != NULL) {
         sw_growth_has(table->config.growth, sw_cuda_table_bytes(table) + table->times_bytes);
+        sw_growth_has_host(table->config.growth, sw_cuda_arena_host_bytes(&table->arena));
     }
 }
 
@@ -83,6 +84,14 @@ static bool is_permitted(const struct sw_cuda_table *table, uint64_t slots, uint
     return !reserved->is_refused;
 }
 
+static bool is_permitted_host(const struct sw_cuda_table *table, uint64_t bytes,
+                              struct sw_cuda_reserved *reserved)
+{
+    reserved->is_refused = !sw_growth_permits_host(table->config.growth, bytes);
+    reserved->permitted_host = reserved->is_refused ? 0 : bytes;
+    return !reserved->is_refused;
+}
+
 bool sw_cuda_reserve(const struct sw_cuda_queue *queue, uint64_t capacity,
                      struct sw_cuda_reserved *reserved)
 {
@@ -92,10 +101,14 @@ bool sw_cuda_reserve(const struct sw_cuda_queue *queue, uint64_t capacity,
     if (!sw_cuda_geometry_of(table, capacity, &geometry)) {
         return false;
     }
-    const uint64_t rows =
-        sw_cuda_has_rows(table) ? sw_cuda_arena_needs(&table->arena, geometry.occupied_max) : 0;
+    uint64_t rows = 0;
+    uint64_t host = 0;
+    if (sw_cuda_has_rows(table)) {
+        sw_cuda_arena_needs(&table->arena, geometry.occupied_max, &rows, &host);
+    }
     return is_permitted(table, capacity, bytes_of_arrays(table, &geometry) + rows, reserved) &&
-           map_rows(table, &geometry) && open_arrays(queue, &geometry, &reserved->arrays);
+           is_permitted_host(table, host, reserved) && map_rows(table, &geometry) &&
+           open_arrays(queue, &geometry, &reserved->arrays);
 }
 
 bool sw_cuda_reserve_again(const struct sw_cuda_queue *queue, struct sw_cuda_reserved *reserved)
@@ -112,5 +125,6 @@ void sw_cuda_reserved_settle(struct sw_cuda_table *table, struct sw_cuda_reserve
     if (reserved->permitted != 0) {
         sw_growth_settled(table->config.growth, reserved->permitted);
     }
-    reserved->permitted = 0;
+    sw_growth_settled_host(table->config.growth, reserved->permitted_host);
+    reserved->permitted = reserved->permitted_host = 0;
 }

@@ -13,6 +13,7 @@
 struct sw_cuda_reserved {
     struct sw_cuda_arrays arrays; /* zero: there is no memory for them */
     uint64_t permitted;           /* bytes that the owner has permitted */
+    uint64_t permitted_host;      /* the same for rows in host memory */
     bool is_refused;              /* the owner has not permitted them */
 };
 

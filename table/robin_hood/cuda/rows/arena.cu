@@ -180,21 +180,26 @@ cudaError_t sw_cuda_arena_map(struct sw_cuda_arena *arena, uint64_t entries)
         by_rows = split + arena->further.mapped / stride;
     }
     const uint64_t by_stack = arena->free.mapped / sizeof(uint32_t);
-    const uint64_t rows_bytes = arena->rows.in_host ? 0 : arena->rows.mapped;
-    __atomic_store_n(&arena->device_bytes, rows_bytes + arena->free.mapped, __ATOMIC_RELAXED);
+    const bool in_host = arena->rows.in_host;
+    __atomic_store_n(&arena->device_bytes, arena->free.mapped + (in_host ? 0 : arena->rows.mapped),
+                     __ATOMIC_RELAXED);
+    __atomic_store_n(&arena->host_bytes, arena->further.mapped + (in_host ? arena->rows.mapped : 0),
+                     __ATOMIC_RELAXED);
     __atomic_store_n(&arena->mapped, by_rows < by_stack ? by_rows : by_stack, __ATOMIC_RELAXED);
     return error;
 }
 
-uint64_t sw_cuda_arena_needs(const struct sw_cuda_arena *arena, uint64_t entries)
+void sw_cuda_arena_needs(const struct sw_cuda_arena *arena, uint64_t entries, uint64_t *device,
+                         uint64_t *host)
 {
     const uint64_t rows = entries + arena->view.operations_max;
     const uint64_t split = arena->view.split;
-    const bool in_device = split > 0 && !arena->rows.in_host;
-    return sw_cuda_range_needs(&arena->free, rows * sizeof(uint32_t)) +
-           (in_device ? sw_cuda_range_needs(&arena->rows,
-                                            (rows < split ? rows : split) * arena->view.stride)
-                      : 0);
+    const uint64_t stride = arena->view.stride;
+    const uint64_t first =
+        split > 0 ? sw_cuda_range_needs(&arena->rows, (rows < split ? rows : split) * stride) : 0;
+    *host = rows > split ? sw_cuda_range_needs(&arena->further, (rows - split) * stride) : 0;
+    *device = sw_cuda_range_needs(&arena->free, rows * sizeof(uint32_t));
+    *(arena->rows.in_host ? host : device) += first;
 }
 
 cudaError_t sw_cuda_arena_clear(const struct sw_cuda_arena *arena, cudaStream_t stream)

@@ -29,7 +29,7 @@ struct sw_cuda_arena {
     struct sw_cuda_rows view; /* passed to kernels; value_bytes 0: the values are integers */
     struct sw_cuda_range rows, further, free; /* `further` is zero if all rows lie in `rows` */
     uint64_t mapped;                          /* atomic: rows with memory */
-    uint64_t device_bytes;                    /* atomic: mapped device memory of the three */
+    uint64_t device_bytes, host_bytes;        /* atomic: mapped memory of the three */
     uint64_t bytes;                           /* of `memory` */
     void *memory; /* device: the stack's counts, the arrays below, and the scratch of the view */
     void *preallocated, *previous; /* [operations_max] words of the table's width */
@@ -53,8 +53,9 @@ void sw_cuda_arena_close(struct sw_cuda_arena *arena);
 /* Maps memory for the rows of `entries` entries and of one batch. Returns cudaErrorMemoryAllocation
  * if memory is short. */
 cudaError_t sw_cuda_arena_map(struct sw_cuda_arena *arena, uint64_t entries);
-/* Returns the bytes of device memory that sw_cuda_arena_map would map in addition. */
-uint64_t sw_cuda_arena_needs(const struct sw_cuda_arena *arena, uint64_t entries);
+/* Sets the bytes of device and host memory that sw_cuda_arena_map would map in addition. */
+void sw_cuda_arena_needs(const struct sw_cuda_arena *arena, uint64_t entries, uint64_t *device,
+                         uint64_t *host);
 /* Enqueues a reset of the stack: no row is in use. */
 cudaError_t sw_cuda_arena_clear(const struct sw_cuda_arena *arena, cudaStream_t stream);
 
@@ -65,6 +66,11 @@ static inline bool sw_cuda_arena_is_open(const struct sw_cuda_arena *arena)
 /* Bytes of device memory, rows included; bytes of rows in device memory and in host memory; and
  * number of rows that have memory. Threads: any. */
 uint64_t sw_cuda_arena_bytes(const struct sw_cuda_arena *arena);
+/* Bytes of host memory that is mapped for rows. Threads: any. */
+static inline uint64_t sw_cuda_arena_host_bytes(const struct sw_cuda_arena *arena)
+{
+    return __atomic_load_n(&arena->host_bytes, __ATOMIC_RELAXED);
+}
 void sw_cuda_arena_row_bytes(const struct sw_cuda_arena *arena, uint64_t *device, uint64_t *host);
 static inline uint64_t sw_cuda_arena_mapped(const struct sw_cuda_arena *arena)
 {
