@@ -253,6 +253,11 @@ static inline bool sw_batch_is_read(const struct sw_batch *batch)
 /* EXPIRE and its conditional forms. */
 #define SW_BACKEND_EXPIRES SW_OPS_EXPIRE
 
+/* The operations of tables of ids, if the backend has them. SET gives ids to keys: only a log, a
+ * replica or a load uses it. */
+#define SW_BACKEND_ID_OPERATIONS \
+    (~SW_OPS_OPERAND | SW_BACKEND_EXPIRES | SW_OPS_ONE(SW_SET) | SW_OPS_ONE(SW_FIND_OR_INSERT))
+
 /* All operations on integers, except EXPIRE and its conditional forms. All kinds of batch, except
  * SWEEP and those of the cache. */
 #define SW_BACKEND_ALL_OPERATIONS (SW_OPS_INTEGERS | SW_OPS_PAIR)

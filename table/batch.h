@@ -135,7 +135,8 @@ struct sw_batch {
                                    forms, consist of 32-bit IEEE 754 numbers, and are twice as long
                                    as a row */
             bool restores;      /* SET: store scores as given under every policy. For entries of an
-                                   image; later uses get later times than these scores */
+                                   image; later uses get later times than these scores. A cache of
+                                   ids takes SET only so (cache/ids.h) */
             const uint8_t *ops; /* [count] enum sw_op each, or NULL */
             const void *keys;   /* [count] */
             const void *values; /* [count] operands; NULL if every operation is GET, PEEK, DELETE or

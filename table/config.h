@@ -29,6 +29,13 @@ SW_MUST_CHECK int sw_config_own(const struct sw_table_config *config, const char
 /* Returns the size of a value of a valid configuration. */
 uint32_t sw_config_value_bytes(const struct sw_table_config *config);
 
+/* Returns whether a valid configuration is a table of ids: the values of its keys are numbers below
+ * rows_max, which the table chooses. */
+static inline bool sw_config_has_ids(const struct sw_table_config *config)
+{
+    return config->value_bytes == 0 && config->rows_max != 0;
+}
+
 /* Writes a sentence to `reason` unless that is NULL, and returns SW_E_INVALID. */
 __attribute__((format(printf, 3, 4))) int sw_config_refuse(char *reason, size_t reason_size,
                                                            const char *format, ...);

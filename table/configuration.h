@@ -120,7 +120,10 @@ struct sw_table_config {
     uint32_t value_bytes;    /* cache: 4..1024; rows: 4..4096; a multiple of 4. 0: slot_bits / 16 */
     uint32_t key_text_bytes; /* rows: last bytes of a row, for the key string (admission.h); a
                                 multiple of 8 */
-    uint64_t rows_max;       /* rows: most entries at any capacity; 0: the limit of max_load */
+    uint64_t rows_max; /* rows: most entries at any capacity; 0: the limit of max_load. Without
+                          value_bytes: a table of ids, which are below rows_max. In a
+                          cache each slot has an id: capacity_slots and max_capacity_slots are
+                          at most rows_max, and whole buckets of that */
     enum sw_rows_in rows_in; /* rows, or values of a cache (not gpu+host), on CUDA; entries are
                                 always in device memory */
     uint64_t rows_gpu_bytes; /* GPU_HOST: bytes of GPU memory; 0: the free memory, with a margin */

@@ -114,6 +114,9 @@ static void limit_operations(struct sw_table *table, const struct sw_backend_fac
         table->operations &= ~SW_BACKEND_EXPIRES;
         table->batch_kinds &= ~(1U << SW_BATCH_SWEEP);
     }
+    if (sw_config_has_ids(&table->config)) {
+        table->operations &= SW_BACKEND_ID_OPERATIONS;
+    }
     if (!sw_cache_has_epochs(table->config.cache_policy)) {
         table->batch_kinds &= ~(1U << SW_BATCH_EPOCH);
     }

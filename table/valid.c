@@ -6,6 +6,7 @@
 
 #include "proto/ops/range_apply.h"
 #include "table/backend.h"
+#include "table/config.h"
 #include "table/expiring.h"
 #include "table/found_bytes.h"
 #include "table/imported_memory.h"
@@ -63,8 +64,9 @@ static bool scores_are_valid(const struct sw_table *table, const struct sw_batch
         return batch->scores == NULL && batch->scores_out == NULL &&
                batch->leftover_scores == NULL && !batch->restores;
     }
-    if (batch->restores) {
-        return batch->scores != NULL && seen == SW_OPS_ONE(SW_SET);
+    const bool loads_ids = (seen & SW_OPS_ONE(SW_SET)) != 0 && sw_config_has_ids(&table->config);
+    if (batch->restores || loads_ids) {
+        return batch->restores && batch->scores != NULL && seen == SW_OPS_ONE(SW_SET);
     }
     if (batch->leftover_scores != NULL && batch->leftover_keys == NULL) {
         return false;
@@ -143,8 +145,9 @@ static bool found_is_valid(const struct sw_table *table, const struct sw_batch *
  * them for FIND_OR_INSERT. */
 static bool needs_no_values(const struct sw_table *table, uint64_t seen)
 {
-    return table->config.is_set || (table->config.engine == SW_ENGINE_ROBIN_HOOD &&
-                                    (seen & ~WITHOUT_OPERANDS) == SW_OPS_ONE(SW_FIND_OR_INSERT));
+    return table->config.is_set ||
+           ((table->config.engine == SW_ENGINE_ROBIN_HOOD || sw_config_has_ids(&table->config)) &&
+            (seen & ~WITHOUT_OPERANDS) == SW_OPS_ONE(SW_FIND_OR_INSERT));
 }
 
 static int check_operations(const struct sw_table *table, struct sw_batch *batch)

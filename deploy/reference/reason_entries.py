@@ -108,7 +108,7 @@ GROUPS = (
        "Run `nvidia-smi`: check the driver, the number of the device and its free memory. `--backend cpu` serves without a GPU."),
       ("read directly|direct reads|share the table's memory", "Send the requests to the server, or start it with `--direct-readers-max` and a table of integers on a GPU."),
       ("compute capability|no CUDA backend|no such backend", "Build with `make ARCH=all` and nvcc, or start with `--backend cpu`."),
-      ("device failed|table is lost|too many batches in flight|are lost|I15:|I16:|queue of the writes|self-test|I/O loop ended|poll failed|does not round",
+      ("device failed|table is lost|too many batches in flight|are lost|I15:|I16:|I7:|queue of the writes|self-test|I/O loop ended|poll failed|does not round",
        "Read the lines before this one. The service manager starts the server again, with the data of `--data-dir`. If it fails again, test the hardware."),
       ("must be|has no value: write each|must have|must hold|must take|lives in host memory|table with ids|batch on ids|has no use|hash functions|cuckoo table|maximum load|a cache must|stash|a limit of GPU|grows only|holds a load|does not support",
        "Choose a value in the range of the text: [Options](options.md)."),

@@ -9,6 +9,36 @@
 #define VALUE_BYTES_MIN 4U
 #define VALUE_BYTES_MAX 1024U
 
+/* The largest number of ids. The id of all ones belongs to no entry. */
+#define SW_CACHE_IDS_MAX_32 0xffffffffULL
+#define SW_CACHE_IDS_MAX (1ULL << 48)
+
+/* Checks a cache of ids, whose slots have one id each. */
+static int ids_valid(const struct sw_table_config *config, char *reason, size_t reason_size)
+{
+    const uint64_t least = (config->cache_mode == SW_CACHE_MEMORY ? 2 : 1) * SW_CACHE_BUCKET_SLOTS;
+    const uint64_t most = config->slot_bits == 64 ? SW_CACHE_IDS_MAX_32 : SW_CACHE_IDS_MAX;
+    const uint64_t slots = config->max_capacity_slots > config->capacity_slots
+                               ? config->max_capacity_slots
+                               : config->capacity_slots;
+    if (config->rows_max < least || config->rows_max > most) {
+        return sw_config_refuse(reason, reason_size,
+                                "a cache of %u-bit keys must have from %llu to %llu ids, not %llu",
+                                (unsigned)config->slot_bits / 2, (unsigned long long)least,
+                                (unsigned long long)most, (unsigned long long)config->rows_max);
+    }
+    if (slots > config->rows_max) {
+        return sw_config_refuse(
+            reason, reason_size,
+            "a cache of %llu ids must have at most that many slots, not %llu: each slot has an id",
+            (unsigned long long)config->rows_max, (unsigned long long)slots);
+    }
+    if (config->rows_in != SW_ROWS_IN_GPU) {
+        return sw_config_refuse(reason, reason_size, "the ids of a cache must be in GPU memory");
+    }
+    return SW_OK;
+}
+
 static int valid(const struct sw_table_config *config, char *reason, size_t reason_size)
 {
     const uint32_t value_bytes = sw_config_value_bytes(config);
@@ -34,7 +64,12 @@ static int valid(const struct sw_table_config *config, char *reason, size_t reas
         config->max_capacity_slots > 1ULL << 48) {
         return sw_config_refuse(reason, reason_size, "a cache must have from 1 to 2^48 slots");
     }
-    return SW_OK;
+    if (config->rows_max != 0 && !sw_config_has_ids(config)) {
+        return sw_config_refuse(
+            reason, reason_size,
+            "a cache must have value_bytes or rows_max, not both: ids are values");
+    }
+    return sw_config_has_ids(config) ? ids_valid(config, reason, reason_size) : SW_OK;
 }
 
 /* Bytes of a table's cache: keys, values, scores, digests, marks and heads. */
@@ -47,7 +82,7 @@ static uint64_t bytes(const struct sw_table_config *config)
 const struct sw_engine_parts sw_cache_engine = {
     .name = "cache",
     .fields = SW_FIELD_MAX_CAPACITY | SW_FIELD_CACHE_WRITING | SW_FIELD_VALUE_BYTES |
-              SW_FIELD_CACHE_MODE | SW_FIELD_CACHE_POLICY | SW_FIELD_ROWS_IN,
+              SW_FIELD_CACHE_MODE | SW_FIELD_CACHE_POLICY | SW_FIELD_ROWS_IN | SW_FIELD_ROWS_MAX,
     .valid = valid,
     .bytes = bytes,
     .cpu = &sw_cache_backend_cpu,

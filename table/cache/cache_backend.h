@@ -34,7 +34,7 @@ void sw_cache_facts(uint64_t buckets, uint64_t buckets_max, uint64_t bytes,
                     struct sw_backend_facts *facts);
 
 /* Return the buckets of a table with at least `capacity` slots, and of a table at its maximum
- * capacity. */
+ * capacity. A cache of ids has at most rows_max slots. */
 uint64_t sw_cache_buckets_of(const struct sw_table_config *config, uint64_t capacity);
 uint64_t sw_cache_buckets_max(const struct sw_table_config *config);
 /* Doubles `buckets` until half of their slots are enough for `entries` entries; at most `most`. At

@@ -43,6 +43,9 @@ static int table_open(const struct sw_table_config *config, void **out, char *re
         free(table);
         return SW_E_NOMEM;
     }
+    if (table->slots.ids != 0) {
+        sw_cache_ids_number(&table->slots);
+    }
     table->growth.buckets = table->slots.buckets;
     table->growth.bytes = table->bytes;
     snprintf(reason, reason_size, "host memory");
@@ -53,6 +56,7 @@ static int table_open(const struct sw_table_config *config, void **out, char *re
 static void table_close(void *context)
 {
     struct sw_cache_cpu_table *table = context;
+    sw_cache_ids_end_load(&table->loaded);
     sw_memory_unmap(table->memory, table->bytes);
     sw_phase_lock_fini(&table->phases);
     free(table);
@@ -69,7 +73,8 @@ static void table_facts(void *context, struct sw_backend_facts *facts)
 static int table_check(void *context, char *violation, size_t violation_size)
 {
     struct sw_cache_cpu_table *table = context;
-    struct sw_cache_snapshot snapshot = {table->slots, NULL, table->counters};
+    struct sw_cache_snapshot snapshot = {
+        .slots = table->slots, .counters = table->counters, .loose = table->loaded.marks != NULL};
     return sw_cache_check_snapshot(&snapshot, violation, violation_size);
 }
 
@@ -122,8 +127,9 @@ static uint32_t actions_of(const struct sw_cache_cpu_table *table, const struct 
                            uint32_t index)
 {
     uint32_t op = op_of(batch, index);
-    return sw_cache_table_uses(sw_cache_table_actions(op, batch->previous != NULL), op,
-                               table->slots.policy, batch->scores != NULL);
+    return sw_cache_table_uses(
+        sw_cache_table_actions(op, batch->previous != NULL, table->slots.ids != 0), op,
+        table->slots.policy, batch->scores != NULL);
 }
 
 /* Answers a read at `slot`, beside other reads; SW_CACHE_NOWHERE: the key is absent. */
@@ -210,14 +216,12 @@ static enum sw_cache_result write_one(struct sw_cache_cpu_table *table, struct s
         .out = previous_at(table, batch, index),
         .score_out = &score,
     };
-    if (batch->values != NULL) {
+    if (batch->values != NULL && !(step.actions & SW_CACHE_DO_KEEP)) {
         step.value = (const uint8_t *)batch->values + (size_t)index * slots->value_bytes;
     }
     struct sw_cache_candidates candidates = sw_cache_candidates_of(slots, step.key);
-    enum sw_cache_result result = sw_cache_operate(alone, slots, time, &step, &candidates, left);
-    if (result != SW_CACHE_HIT && step.out != NULL) {
-        memset(step.out, 0, slots->value_bytes);
-    }
+    enum sw_cache_result result =
+        sw_cache_operate(alone, slots, time, &step, &candidates, left, step.out != NULL);
     if (batch->scores_out != NULL) {
         batch->scores_out[index] = (step.actions & SW_CACHE_DO_ERASE) != 0 ? 0 : score;
     }
@@ -239,6 +243,9 @@ static void list_left(const struct sw_cache_cpu_table *table, struct sw_batch *b
 /* Carries out a batch that writes; stores restored scores unchanged, as under CUSTOM. */
 static void write_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch)
 {
+    if (table->slots.ids != 0 && !sw_cache_cpu_prepare_ids(table, batch)) {
+        return;
+    }
     const uint32_t policy = table->slots.policy;
     table->slots.policy = batch->restores ? SW_CACHE_CUSTOM : policy;
     sw_cache_count_upserts(batch);
@@ -283,6 +290,10 @@ static void clear_batch(struct sw_cache_cpu_table *table, struct sw_batch *batch
     batch->counters.deleted = sw_cache_cpu_held(table);
     table->counters.erased += batch->counters.deleted;
     sw_cache_cpu_empty(&table->slots);
+    if (table->loaded.marks != NULL) {
+        sw_cache_ids_number(&table->slots);
+        sw_cache_ids_end_load(&table->loaded);
+    }
 }
 
 /* Returns whether `slot` has an entry with a score in the range; sets *score. Reads may raise the
@@ -416,7 +427,8 @@ static bool is_long(const struct sw_cache_cpu_table *table, struct sw_batch *bat
     if (batch->kind == SW_BATCH_EPOCH || !sw_pass_is_long(table->bytes, &table->tuning)) {
         return batch->kind == SW_BATCH_RESIZE;
     }
-    return batch->kind != SW_BATCH_OPERATIONS || sw_cache_cpu_grows_for(table, batch);
+    const bool settles = table->loaded.marks != NULL && !batch->restores;
+    return batch->kind != SW_BATCH_OPERATIONS || settles || sw_cache_cpu_grows_for(table, batch);
 }
 
 static int submit(void *context, struct sw_batch *batch)

@@ -3,6 +3,7 @@
  * check.c - audits a cache: the invariants of README.md, slot by slot.
  */
 #include "table/cache/check.h"
+#include "table/cache/ids.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -101,5 +102,6 @@ int sw_cache_check_snapshot(const struct sw_cache_snapshot *snapshot, char *viol
                             (unsigned long long)bucket);
         }
     }
-    return SW_OK;
+    return slots->ids == 0 ? SW_OK
+                           : sw_cache_ids_check(slots, snapshot->loose, violation, violation_size);
 }

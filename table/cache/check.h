@@ -14,9 +14,10 @@ extern "C" {
 
 /* The arrays that the scanner reads, in host memory. */
 struct sw_cache_snapshot {
-    struct sw_cache_slots slots; /* without values */
+    struct sw_cache_slots slots; /* without values, unless they are ids */
     void *memory;                /* memory that the caller must free; or NULL */
     struct sw_cache_counters counters;
+    bool loose; /* the ids of empty slots are invalid (ids.h) */
 };
 
 /* Checks the invariants. Returns SW_OK, or SW_E_INVALID with the first violation as text. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "table/cache/cpu_table.h"
+#include "table/cache/ids.h"
 #include "table/cache/operate.inl"
 #include "table/host/memory.h"
 
@@ -99,7 +100,7 @@ uint64_t sw_cache_cpu_move(const struct sw_cache_slots *from, const struct sw_ca
             .value = sw_cache_value_at(from, slot),
         };
         struct sw_cache_candidates candidates = sw_cache_candidates_of(to, step.key);
-        left += sw_cache_operate(alone, &as_told, &never, &step, &candidates, &nowhere) !=
+        left += sw_cache_operate(alone, &as_told, &never, &step, &candidates, &nowhere, false) !=
                 SW_CACHE_INSERTED;
     }
     return left;
@@ -111,11 +112,21 @@ static int move_to(struct sw_cache_cpu_table *table, uint64_t buckets, struct sw
     struct sw_cache_slots to = table->slots;
     uint64_t bytes = 0;
     to.buckets = buckets;
+    const bool settles = to.ids != 0 && table->loaded.marks == NULL;
+    uint64_t *marks = settles ? sw_memory_map(sw_cache_id_marks_bytes(to.ids)) : NULL;
+    if (settles && marks == NULL) {
+        return SW_E_NOMEM;
+    }
     void *memory = sw_cache_cpu_allocate(&to, &bytes, table->growth.owner, NULL, 0);
     if (memory == NULL) {
+        sw_memory_unmap(marks, sw_cache_id_marks_bytes(to.ids));
         return SW_E_NOMEM;
     }
     uint64_t left = sw_cache_cpu_move(&table->slots, &to);
+    if (marks != NULL) {
+        sw_cache_ids_settle(&to, marks);
+    }
+    sw_memory_unmap(marks, sw_cache_id_marks_bytes(to.ids));
     batch->counters.evicted += left;
     table->counters.evicted += left;
     sw_memory_unmap(table->memory, table->bytes);
@@ -157,4 +168,20 @@ void sw_cache_cpu_resize(struct sw_cache_cpu_table *table, struct sw_batch *batc
     }
     sw_cache_growth_resized(&table->growth, batch->status == SW_OK);
     batch->capacity = table->slots.buckets * SW_CACHE_BUCKET_SLOTS;
+}
+
+bool sw_cache_cpu_prepare_ids(struct sw_cache_cpu_table *table, struct sw_batch *batch)
+{
+    if (batch->restores) {
+        const int status =
+            sw_cache_ids_load(&table->loaded, table->slots.ids, sw_cache_cpu_held(table),
+                              table->slots.value_bytes, batch);
+        batch->status = status != SW_OK ? status : batch->status;
+        return status == SW_OK;
+    }
+    if (table->loaded.marks != NULL) {
+        sw_cache_ids_settle(&table->slots, table->loaded.marks);
+        sw_cache_ids_end_load(&table->loaded);
+    }
+    return true;
 }

@@ -9,6 +9,9 @@ uint64_t sw_cache_buckets_of(const struct sw_table_config *config, uint64_t capa
 {
     uint64_t least = config->cache_mode == SW_CACHE_MEMORY ? 2 : 1;
     uint64_t buckets = capacity / SW_CACHE_BUCKET_SLOTS + (capacity % SW_CACHE_BUCKET_SLOTS != 0);
+    if (sw_config_has_ids(config) && buckets > config->rows_max / SW_CACHE_BUCKET_SLOTS) {
+        buckets = config->rows_max / SW_CACHE_BUCKET_SLOTS; /* each slot has an id */
+    }
     return buckets > least ? buckets : least;
 }
 
@@ -31,6 +34,7 @@ struct sw_cache_slots sw_cache_slots_of(const struct sw_table_config *config)
     struct sw_cache_slots slots = {
         .buckets = sw_cache_buckets_of(config, config->capacity_slots),
         .seed = config->seed,
+        .ids = sw_config_has_ids(config) ? config->rows_max : 0,
         .value_bytes = sw_config_value_bytes(config),
         .two = config->cache_mode == SW_CACHE_MEMORY,
         .policy = config->cache_policy,

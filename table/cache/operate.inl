@@ -16,9 +16,9 @@ struct sw_cache_step {
     uint32_t actions;
     uint32_t element; /* type of the numbers that are added: enum sw_cache_element */
     uint64_t key;
-    uint64_t index; /* of the operation in the batch */
-    uint64_t given; /* the caller's score, or number of uses */
-    const uint8_t *value;
+    uint64_t index;       /* of the operation in the batch */
+    uint64_t given;       /* the caller's score, or number of uses */
+    const uint8_t *value; /* NULL: a new entry keeps that of its slot */
     uint8_t *out;
     uint64_t *score_out; /* or NULL */
 };
@@ -339,6 +339,23 @@ sw_cache_try_operate(struct sw_cache_tile g, const struct sw_cache_slots *slots,
     return result;
 }
 
+/* Fills `out` of an operation that found no entry: with zeros; of one that keeps values, with the
+ * id of its new entry at `slot`, or with ones if that was not admitted. */
+SW_CACHE_FN void sw_cache_fill(struct sw_cache_tile g, const struct sw_cache_slots *slots,
+                               const struct sw_cache_step *step, uint64_t slot)
+{
+    const bool keeps = (step->actions & SW_CACHE_DO_KEEP) != 0;
+    const uint32_t *id = NULL;
+    if (keeps && slot != SW_CACHE_NOWHERE) {
+        id = (const uint32_t *)(const void *)sw_cache_value_at(slots, slot);
+    }
+    for (uint32_t at = g.lane; at < slots->value_bytes / 4; at += SW_CACHE_LANES) {
+        ((uint32_t *)(void *)step->out)[at] = id != NULL ? SW_CACHE_LOAD(id + at)
+                                              : keeps    ? UINT32_MAX
+                                                         : 0;
+    }
+}
+
 /* Makes the marks of a full bucket, after an operation that set *unmarked. */
 SW_CACHE_FN void sw_cache_make_marks(struct sw_cache_tile g, const struct sw_cache_slots *slots,
                                      uint64_t bucket)
@@ -348,12 +365,15 @@ SW_CACHE_FN void sw_cache_make_marks(struct sw_cache_tile g, const struct sw_cac
                          slots->entry_stride, slots->marks + first, slots->heads + bucket);
 }
 
-/* Executes one step; the same in every lane. (Makes marks here, where few variables are live: on
+/* Executes one step; the same in every lane. If `fills`, calls sw_cache_fill unless the key was
+ * present. (Makes marks here, where few variables are live: on
  * CUDA a call inside sw_cache_try_operate costs registers.) */
-SW_CACHE_FN enum sw_cache_result
-sw_cache_operate(struct sw_cache_tile g, const struct sw_cache_slots *slots,
-                 const struct sw_cache_time *time, const struct sw_cache_step *step,
-                 const struct sw_cache_candidates *candidates, const struct sw_cache_sink *sink)
+SW_CACHE_FN enum sw_cache_result sw_cache_operate(struct sw_cache_tile g,
+                                                  const struct sw_cache_slots *slots,
+                                                  const struct sw_cache_time *time,
+                                                  const struct sw_cache_step *step,
+                                                  const struct sw_cache_candidates *candidates,
+                                                  const struct sw_cache_sink *sink, bool fills)
 {
     for (;;) {
         uint64_t unmarked = SW_CACHE_NOWHERE;
@@ -362,6 +382,9 @@ sw_cache_operate(struct sw_cache_tile g, const struct sw_cache_slots *slots,
             sw_cache_try_operate(g, slots, time, step, candidates, sink, &moves, &unmarked);
         if (unmarked == SW_CACHE_NOWHERE) {
             sw_cache_move(g, slots, step->element, &moves);
+            if (fills && result != SW_CACHE_HIT) {
+                sw_cache_fill(g, slots, step, moves.slot);
+            }
             return result;
         }
         sw_cache_make_marks(g, slots, unmarked);

@@ -41,6 +41,7 @@ struct sw_cache_slots {
     struct sw_cache_head *heads; /* [buckets] */
     uint64_t buckets;
     uint64_t seed;
+    uint64_t ids; /* the values are ids below this number (ids.h); 0: they are the callers' */
     uint32_t value_bytes;
     uint32_t entry_stride;
     uint32_t value_stride;

@@ -9,7 +9,9 @@
 #include "table/cache/score.h"
 #include "table/load_once.h"
 
-SW_HD static inline uint32_t sw_cache_table_actions(uint32_t op, bool previous)
+/* Returns the actions of an operation. `previous`: the batch requests values; `ids`: they are ids
+ * (ids.h). */
+SW_HD static inline uint32_t sw_cache_table_actions(uint32_t op, bool previous, bool ids)
 {
     uint32_t actions = previous ? SW_CACHE_DO_READ : 0;
     actions |= SW_OPS_HAS(SW_OPS_USE, op) ? SW_CACHE_DO_USE : 0;
@@ -17,6 +19,7 @@ SW_HD static inline uint32_t sw_cache_table_actions(uint32_t op, bool previous)
     actions |= SW_OPS_HAS(SW_OPS_ADD, op) ? SW_CACHE_DO_ADD : 0;
     actions |= SW_OPS_HAS(SW_OPS_DELETE, op) ? SW_CACHE_DO_ERASE : 0;
     actions |= SW_OPS_HAS(SW_OPS_PUT & SW_OPS_OPERAND & ~SW_OPS_ADD, op) ? SW_CACHE_DO_WRITE : 0;
+    actions |= ids && SW_OPS_HAS(SW_OPS_INSERT & ~SW_OPS_PUT, op) ? SW_CACHE_DO_KEEP : 0;
     return actions;
 }
 

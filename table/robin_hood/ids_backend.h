@@ -27,6 +27,7 @@
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_IDS_BACKEND_H
 #define SHERWOOD_TABLE_ROBIN_HOOD_IDS_BACKEND_H
 
+#include "table/config.h"
 #include "table/engine.h"
 
 #ifdef __cplusplus
@@ -42,12 +43,6 @@ extern const struct sw_engine_parts sw_robin_hood_ids_engine;
 extern const struct sw_backend sw_robin_hood_ids_backend_cpu;
 /* Returns NULL if this build has no CUDA backend (cuda/absent.c). */
 const struct sw_backend *sw_robin_hood_ids_backend_cuda(void);
-
-/* Returns whether a configuration of the Robin Hood engine is a table of ids. */
-static inline bool sw_config_has_ids(const struct sw_table_config *config)
-{
-    return config->value_bytes == 0 && config->rows_max != 0;
-}
 
 #ifdef __cplusplus
 }

@@ -10,7 +10,7 @@ GPU_COMMON := $(call obj,$(filter-out tests/gpu/test_%.c tests/gpu/bench_%.c,$(w
 
 # The programs of tests/table that are not about the CPU backend alone. To run on CUDA they are linked a second time.
 CUDA_SUITE := operations adversarial groups growth resize scan table concurrent many_tables shared_reads cuckoo_engine cache_engine \
-  cache_growth cache_scores cache_concurrent cache_retention image slot_filter rows row_sums row_sets row_strings row_parts row_numbers row_images row_threads row_readers \
+  cache_growth cache_scores cache_concurrent cache_ids cache_retention image slot_filter rows row_sums row_sets row_strings row_parts row_numbers row_images row_threads row_readers \
   key_texts expiry expiry_pair expiry_suspend expiry_mean expiry_memory ids id_sets id_threads sets
 CUDA_SUITE_OBJ := $(call obj,$(filter-out tests/support/fake_%,$(SUPPORT_SRC)))
 

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "table/cache/cuda/ids.cuh"
 #include "table/device/cutter.cuh"
 
 static void cut_rows(struct sw_cuda_cutter *cutter, struct sw_cache_rows *rows,
@@ -138,6 +139,9 @@ cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw
     if (error == cudaSuccess) {
         error = sw_cache_launch_clear(&arrays->slots, arrays->totals, NULL, NULL);
     }
+    if (error == cudaSuccess && slots->ids != 0) {
+        error = sw_cache_launch_number(&arrays->slots, NULL);
+    }
     if (error == cudaSuccess) {
         error = cudaStreamSynchronize(NULL);
     }
@@ -169,6 +173,7 @@ static cudaError_t fetch(const struct sw_cache_arrays *arrays, struct sw_cache_s
         {to->entries, from->entries, capacity * from->entry_stride},
         {to->heads, from->heads, from->buckets * sizeof(*from->heads)},
         {&snapshot->counters, arrays->totals, sizeof(snapshot->counters)},
+        {to->values, from->values, to->values == NULL ? 0 : capacity * from->value_stride},
     };
     for (const struct part &part : parts) {
         cudaError_t error = cudaMemcpy(part.to, part.from, part.bytes, cudaMemcpyDeviceToHost);
@@ -186,9 +191,11 @@ int sw_cache_arrays_snapshot(const struct sw_cache_arrays *arrays,
     struct sw_cache_slots *slots = &snapshot->slots;
     *slots = arrays->slots;
     slots->values = NULL;
+    snapshot->loose = false;
     *error = cudaSuccess;
-    snapshot->memory =
-        malloc(capacity * (2 + slots->entry_stride) + slots->buckets * sizeof(*slots->heads));
+    const uint64_t id_bytes = slots->ids == 0 ? 0 : slots->value_stride;
+    snapshot->memory = malloc(capacity * (2 + slots->entry_stride + id_bytes) +
+                              slots->buckets * sizeof(*slots->heads));
     if (snapshot->memory == NULL) {
         return SW_E_NOMEM;
     }
@@ -196,6 +203,7 @@ int sw_cache_arrays_snapshot(const struct sw_cache_arrays *arrays,
     slots->heads = (struct sw_cache_head *)(slots->entries + capacity * slots->entry_stride);
     slots->digests = (uint8_t *)(slots->heads + slots->buckets);
     slots->marks = slots->digests + capacity;
+    slots->values = slots->ids == 0 ? NULL : slots->marks + capacity;
     *error = fetch(arrays, snapshot);
     if (*error != cudaSuccess) {
         free(snapshot->memory);

@@ -32,7 +32,7 @@ cudaError_t sw_cache_arrays_open(struct sw_cache_arrays *arrays, const struct sw
                                  enum sw_cache_writing writing);
 void sw_cache_arrays_close(struct sw_cache_arrays *arrays);
 
-/* Copies all arrays except the values to host memory. No batch may be in flight. */
+/* Copies all arrays, except values that are no ids, to host memory. No batch may be in flight. */
 int sw_cache_arrays_snapshot(const struct sw_cache_arrays *arrays,
                              struct sw_cache_snapshot *snapshot, cudaError_t *error);
 

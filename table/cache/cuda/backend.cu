@@ -55,6 +55,7 @@ size_t cut_scratch(struct sw_cache_scratch *scratch, void *base, uint32_t n)
     sw_cuda_cut(&cutter, &scratch->left, n);
     sw_cuda_cut(&cutter, &scratch->places, n);
     sw_cuda_cut(&cutter, &scratch->zeros, SW_CACHE_VALUE_BYTES_MAX);
+    sw_cuda_cut(&cutter, &scratch->ones, sizeof(uint64_t));
     cut_bins(&cutter, &scratch->bins, piece_ops_max(n));
     return cutter.used;
 }
@@ -63,16 +64,21 @@ void table_close(void *context)
 {
     struct sw_cache_cuda_table *table = (struct sw_cache_cuda_table *)context;
     sw_cuda_owner_close(table);
+    sw_cache_ids_end_load(&table->loaded);
+    sw_cache_settling_close(&table->settling);
     sw_cache_arrays_close(&table->arrays);
     (void)cudaFree(table->scratch_memory);
     free(table);
 }
 
-/* Clears the array of zeros, and the counters that are zero between batches. */
+/* Fills the arrays of zeros and ones, and clears the counters that are zero between batches. */
 cudaError_t clear_scratch(const struct sw_cache_scratch *scratch)
 {
     const struct sw_cache_bins *bins = &scratch->bins;
     cudaError_t error = cudaMemset(scratch->zeros, 0, SW_CACHE_VALUE_BYTES_MAX);
+    if (error == cudaSuccess) {
+        error = cudaMemset(scratch->ones, 0xff, sizeof(uint64_t));
+    }
     if (error == cudaSuccess) {
         error = cudaMemset(bins->counts, 0, (bins->mask + 1ULL) * sizeof(*bins->counts));
     }
@@ -167,6 +173,7 @@ int table_check(void *context, char *violation, size_t violation_size)
     if (!sw_cuda_check(table, error, "reading the cache back") || status != SW_OK) {
         return status;
     }
+    snapshot.loose = table->loaded.marks != NULL;
     status = sw_cache_check_snapshot(&snapshot, violation, violation_size);
     free(snapshot.memory);
     return status;
@@ -248,6 +255,12 @@ cudaError_t enqueue_read(struct sw_cache_cuda_queue *queue, struct sw_batch *bat
     }
 }
 
+/* Returns whether the batch restores ids that the cache cannot have; its status says why. */
+bool is_refused(const struct sw_batch *batch)
+{
+    return batch->kind == SW_BATCH_OPERATIONS && batch->restores && batch->status != SW_OK;
+}
+
 cudaError_t enqueue_write(struct sw_cache_cuda_queue *queue, struct sw_batch *batch,
                           const struct sw_cache_table_batch *all)
 {
@@ -262,7 +275,9 @@ cudaError_t enqueue_write(struct sw_cache_cuda_queue *queue, struct sw_batch *ba
     case SW_BATCH_RESIZE: /* sw_cache_cuda_resize has carried it out */
         return sw_cache_table_end(all, queue->stream);
     default:
-        return sw_cache_table_write(all, &queue->table->arrays.rows, queue->stream);
+        return is_refused(batch)
+                   ? sw_cache_table_end(all, queue->stream)
+                   : sw_cache_table_write(all, &queue->table->arrays.rows, queue->stream);
     }
 }
 
@@ -280,6 +295,9 @@ cudaError_t enqueue_batch(struct sw_cache_cuda_queue *queue, struct sw_batch *ba
         return enqueue_read(queue, batch, &all);
     }
     error = sw_cuda_wait_for_reads(queue);
+    if (error == cudaSuccess) {
+        error = sw_cache_cuda_prepare_ids(queue, batch);
+    }
     if (error == cudaSuccess) {
         error = batch->kind == SW_BATCH_RESIZE
                     ? sw_cache_cuda_resize(queue, batch)
@@ -299,7 +317,10 @@ cudaError_t write_combined(struct sw_cache_cuda_queue *queue, struct sw_combined
     for (uint32_t p = 0; p < combined->count; p++) {
         upserts += sw_cache_cuda_upserts(queue->table, combined->parts[p]);
     }
-    const cudaError_t error = sw_cache_cuda_grow_for(queue, upserts);
+    cudaError_t error = sw_cache_cuda_prepare_ids(queue, &combined->whole);
+    if (error == cudaSuccess) {
+        error = sw_cache_cuda_grow_for(queue, upserts);
+    }
     if (error != cudaSuccess) {
         return error;
     }
@@ -307,7 +328,7 @@ cudaError_t write_combined(struct sw_cache_cuda_queue *queue, struct sw_combined
     return sw_cache_table_write(&all, &queue->table->arrays.rows, queue->stream);
 }
 
-/* Submission has already set the status of EPOCH and RESIZE. */
+/* Submission has already set the status of EPOCH, RESIZE and restored ids. */
 int copy_batch_results(struct sw_cache_cuda_queue *queue, struct sw_batch *batch,
                        const struct sw_cache_record *record)
 {
@@ -320,7 +341,9 @@ int copy_batch_results(struct sw_cache_cuda_queue *queue, struct sw_batch *batch
     } else if (batch->kind == SW_BATCH_OPERATIONS) {
         batch->leftover_count = (uint32_t)record->listed;
     }
-    return batch->kind == SW_BATCH_EPOCH || batch->kind == SW_BATCH_RESIZE ? batch->status : SW_OK;
+    return batch->kind == SW_BATCH_EPOCH || batch->kind == SW_BATCH_RESIZE || is_refused(batch)
+               ? batch->status
+               : SW_OK;
 }
 
 /* --- the backend ------------------------------------------------------------------------------ */

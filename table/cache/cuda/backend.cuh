@@ -7,6 +7,7 @@
 
 #include "table/cache/cache_backend.h"
 #include "table/cache/cuda/arrays.cuh"
+#include "table/cache/cuda/ids.cuh"
 #include "table/cache/cuda/table.cuh"
 #include "table/cache/growth.h"
 #include "table/device/combined_launch.cuh"
@@ -25,6 +26,8 @@ struct sw_cache_cuda_table : sw_cuda_channel_owner {
     uint64_t rounds; /* batches of this epoch */
     uint64_t epoch;  /* atomic; changes under `order` */
     struct sw_cache_growth growth;
+    struct sw_cache_loaded_ids loaded; /* under `order`, as is settling */
+    struct sw_cache_settling settling; /* settles the load that runs */
     uint64_t held_most; /* under `order`: upper bound of the entries after all submitted batches */
 };
 
@@ -38,6 +41,10 @@ struct sw_cache_cuda_queue : sw_cuda_channel {
 /* Grows the cache before batches that may add `upserts` entries, if more than half of the slots
  * might be occupied after them. */
 cudaError_t sw_cache_cuda_grow_for(struct sw_cache_cuda_queue *queue, uint64_t upserts);
+/* Prepares a cache of ids for a batch: loads the ids of a batch that restores, and settles a load
+ * before any other write. Sets the status of a batch that restores; unless that is SW_OK the caller
+ * does not carry it out (backend_ids.cu). Does nothing for other caches. */
+cudaError_t sw_cache_cuda_prepare_ids(struct sw_cache_cuda_queue *queue, struct sw_batch *batch);
 /* Under the mutex, which orders the batches: the host sets the time of every batch. */
 void sw_cache_cuda_set_epoch(struct sw_cache_cuda_table *table, struct sw_batch *batch);
 /* For a batch that restores scores: stores them unchanged, and advances the clocks so that later

@@ -11,8 +11,9 @@ static cudaError_t move_permitted(struct sw_cache_cuda_queue *queue, uint64_t bu
 {
     struct sw_cache_cuda_table *table = queue->table;
     uint64_t before = table->arrays.bytes;
-    cudaError_t error = sw_cache_table_move(
-        &table->arrays, buckets, &queue->tallies->words[SW_CACHE_WORD_EVICTED], queue->stream);
+    cudaError_t error =
+        sw_cache_table_move(&table->arrays, buckets, table->loaded.marks == NULL,
+                            &queue->tallies->words[SW_CACHE_WORD_EVICTED], queue->stream);
     *done = error == cudaSuccess;
     if (error == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError(); /* clears the runtime's last error */

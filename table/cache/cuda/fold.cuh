@@ -227,7 +227,8 @@ static __device__ __forceinline__ void miss(const struct sw_cache_table_batch *b
         batch->scores_out[mine->index] = 0;
     }
     if (batch->previous != NULL) {
-        copy_values(batch, block, has, batch->scratch.zeros, previous_of(batch, mine->index));
+        copy_values(batch, block, has, sw_cache_no_value(batch, mine->actions),
+                    previous_of(batch, mine->index));
     }
     count(batch, block, mine, has, false, refused);
 }

@@ -96,12 +96,12 @@ step_of(const struct sw_cache_table_batch *batch, struct sw_cache_tile g, uint64
 }
 
 /* Executes the current operation, except for values, and advances to the next one. If the bucket
- * needs marks first, sets *unmarked to it and does not advance. *zeros: destination of the value of
- * an absent key, or NULL. */
+ * needs marks first, sets *unmarked to it and does not advance. *absent: destination of the value
+ * of an absent key, or NULL. */
 template <bool PLAIN>
 static __device__ __forceinline__ void
 carry_out(const struct sw_cache_slice *slice, struct sw_cache_tile g, const struct block *block,
-          struct row *row, struct sw_cache_moves *moves, uint8_t **zeros, uint64_t *unmarked)
+          struct row *row, struct sw_cache_moves *moves, uint8_t **absent, uint64_t *unmarked)
 {
     const struct sw_cache_table_batch *batch = &slice->batch;
     struct sw_cache_slots slots = batch->slots;
@@ -118,7 +118,7 @@ carry_out(const struct sw_cache_slice *slice, struct sw_cache_tile g, const stru
         return;
     }
     if (!PLAIN && result != SW_CACHE_HIT && batch->previous != NULL) {
-        *zeros = step.out;
+        *absent = step.out;
     }
     row->results += (row_results)1 << (RESULT_BITS * result);
     row->at++;
@@ -126,6 +126,18 @@ carry_out(const struct sw_cache_slice *slice, struct sw_cache_tile g, const stru
         sw_cache_note(batch, index, result);
     }
     sw_cache_join(g); /* M3: all lanes see this operation's stores before the next one */
+}
+
+/* Returns the value that an operation on an absent key returns; `moves`: of the operation. */
+static __device__ __forceinline__ const uint8_t *
+value_of_absent(const struct sw_cache_table_batch *batch, const struct sw_cache_moves *moves)
+{
+    if (batch->slots.ids == 0) {
+        return batch->scratch.zeros;
+    }
+    return moves->slot != SW_CACHE_NOWHERE
+               ? sw_cache_value_at(&batch->slots, moves->slot)
+               : sw_cache_no_value(batch, sw_cache_actions_of(batch, batch->op));
 }
 
 /* Returns whether a tile's operation moves a value from or to a slot to which a listed value
@@ -171,15 +183,15 @@ static __device__ __forceinline__ void carry_out_rows(const struct sw_cache_slic
     lists.transfers = transfers[threadIdx.x / 32];
     do {
         struct sw_cache_moves moves = SW_CACHE_NO_MOVES;
-        uint8_t *zeros = NULL;
+        uint8_t *absent = NULL;
         uint64_t unmarked = SW_CACHE_NOWHERE;
         bool left = __any_sync(0xffffffffU, row->at < row->count);
         if (row->at < row->count) {
-            carry_out<PLAIN>(slice, g, block, row, &moves, &zeros, &unmarked);
+            carry_out<PLAIN>(slice, g, block, row, &moves, &absent, &unmarked);
         }
         if (g.lane != 0) {
             moves = SW_CACHE_NO_MOVES;
-            zeros = NULL;
+            absent = NULL;
             unmarked = SW_CACHE_NOWHERE;
         }
         sw_cache_make_marks_of(&slice->batch.slots, unmarked);
@@ -190,8 +202,8 @@ static __device__ __forceinline__ void carry_out_rows(const struct sw_cache_slic
         }
         sw_cache_list_moves<PLAIN>(&slice->batch.slots, &lists, &moves);
         if (!PLAIN) {
-            sw_cache_list_value(&lists, SW_CACHE_LIST_OUT, zeros != NULL,
-                                slice->batch.scratch.zeros, zeros);
+            sw_cache_list_value(&lists, SW_CACHE_LIST_OUT, absent != NULL,
+                                value_of_absent(&slice->batch, &moves), absent);
         }
         await(block, &moves);
     } while (__any_sync(0xffffffffU, row->at < row->count) || lists.most != 0);

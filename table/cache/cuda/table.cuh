@@ -84,6 +84,7 @@ struct sw_cache_scratch {
     uint64_t *left;   /* keys of evicted entries */
     uint64_t *places; /* slots of the keys to erase */
     uint8_t *zeros;   /* [SW_CACHE_VALUE_BYTES_MAX] */
+    uint8_t *ones;    /* [8]: no id */
     struct sw_cache_bins bins;
 };
 

@@ -3,6 +3,7 @@
  * table_move.cu - moves a table's cache to arrays of another number of buckets.
  */
 #include "table/cache/cuda/device.cuh"
+#include "table/cache/cuda/ids.cuh"
 #include "table/cache/cuda/table_move.cuh"
 #include "table/device/warp_reduce.cuh"
 
@@ -26,7 +27,7 @@ static __device__ __forceinline__ bool move_one(struct sw_cache_tile g,
     if (!sw_cache_try_locks(g, lock)) {
         return false;
     }
-    uint32_t result = sw_cache_operate(g, to, &never, &step, &candidates, &nowhere);
+    uint32_t result = sw_cache_operate(g, to, &never, &step, &candidates, &nowhere, false);
     sw_cache_leave_locks(g, lock);
     *left += g.lane == 0 && result != SW_CACHE_INSERTED;
     return true;
@@ -74,24 +75,43 @@ static cudaError_t launch(const struct sw_cache_slots *from, struct sw_cache_slo
     return cudaGetLastError();
 }
 
-cudaError_t sw_cache_table_move(struct sw_cache_arrays *arrays, uint64_t buckets, uint64_t *evicted,
-                                cudaStream_t stream)
+/* Moves all entries to the arrays `fresh`, and waits. `settling`: without memory the ids are not
+ * settled. */
+static cudaError_t move_into(const struct sw_cache_arrays *arrays, struct sw_cache_arrays *fresh,
+                             const struct sw_cache_settling *settling, uint64_t *evicted,
+                             cudaStream_t stream)
 {
-    struct sw_cache_slots sizes = arrays->slots;
-    struct sw_cache_arrays fresh;
-    sizes.buckets = buckets;
-    cudaError_t error = sw_cache_arrays_open(&fresh, &sizes, arrays->writing);
-    if (error != cudaSuccess) {
-        return error;
+    cudaError_t error = launch(&arrays->slots, fresh->slots, evicted, stream);
+    if (error == cudaSuccess && settling->memory != NULL) {
+        error = sw_cache_launch_settle(&fresh->slots, settling, stream);
     }
-    error = launch(&arrays->slots, fresh.slots, evicted, stream);
     if (error == cudaSuccess) {
-        error = cudaMemcpyAsync(fresh.totals, arrays->totals, sizeof(*fresh.totals),
+        error = cudaMemcpyAsync(fresh->totals, arrays->totals, sizeof(*fresh->totals),
                                 cudaMemcpyDeviceToDevice, stream);
     }
-    if (error == cudaSuccess) {
-        error = cudaStreamSynchronize(stream);
+    return error == cudaSuccess ? cudaStreamSynchronize(stream) : error;
+}
+
+cudaError_t sw_cache_table_move(struct sw_cache_arrays *arrays, uint64_t buckets, bool settles,
+                                uint64_t *evicted, cudaStream_t stream)
+{
+    struct sw_cache_slots sizes = arrays->slots;
+    struct sw_cache_settling settling = sw_cache_settling();
+    struct sw_cache_arrays fresh;
+    sizes.buckets = buckets;
+    cudaError_t error = cudaSuccess;
+    if (settles && sizes.ids != 0) {
+        error = sw_cache_settling_open(&settling, sizes.ids, buckets * SW_CACHE_BUCKET_SLOTS);
     }
+    if (error == cudaSuccess) {
+        error = sw_cache_arrays_open(&fresh, &sizes, arrays->writing);
+    }
+    if (error != cudaSuccess) {
+        sw_cache_settling_close(&settling);
+        return error;
+    }
+    error = move_into(arrays, &fresh, &settling, evicted, stream);
+    sw_cache_settling_close(&settling);
     struct sw_cache_arrays *old = error == cudaSuccess ? arrays : &fresh;
     sw_cache_arrays_close(old);
     if (error == cudaSuccess) {

@@ -17,8 +17,8 @@ static __device__ __forceinline__ uint64_t use(const struct sw_cache_table_batch
         return sw_cache_touch(slots, &batch->time, index, 1, slot);
     }
     uint32_t op = batch->ops != NULL ? batch->ops[index] : batch->op;
-    uint32_t actions = sw_cache_table_uses(sw_cache_table_actions(op, false), op, slots->policy,
-                                           batch->scores != NULL);
+    uint32_t actions = sw_cache_table_uses(sw_cache_table_actions(op, false, false), op,
+                                           slots->policy, batch->scores != NULL);
     if (actions & SW_CACHE_DO_USE) {
         uint64_t given = sw_cache_table_given(batch->scores, slots->policy, index);
         return sw_cache_touch(slots, &batch->time, index, given, slot);

@@ -29,8 +29,9 @@ static __device__ __forceinline__ uint32_t sw_cache_op_of(const struct sw_cache_
 static __device__ __forceinline__ uint32_t
 sw_cache_actions_of(const struct sw_cache_table_batch *batch, uint32_t op)
 {
-    return sw_cache_table_uses(sw_cache_table_actions(op, batch->previous != NULL), op,
-                               batch->slots.policy, batch->scores != NULL);
+    return sw_cache_table_uses(
+        sw_cache_table_actions(op, batch->previous != NULL, batch->slots.ids != 0), op,
+        batch->slots.policy, batch->scores != NULL);
 }
 
 /* Returns the step of an operation; `index` is its index in the batch. */
@@ -45,7 +46,7 @@ sw_cache_table_step(const struct sw_cache_table_batch *batch, uint64_t index, ui
     step.key = key;
     step.index = index;
     step.given = sw_cache_table_given(batch->scores, batch->slots.policy, index);
-    step.value = batch->values + offset;
+    step.value = step.actions & SW_CACHE_DO_KEEP ? NULL : batch->values + offset;
     step.out = batch->previous + offset;
     step.score_out = batch->scores_out == NULL ? NULL : batch->scores_out + index;
     return step;
@@ -63,6 +64,13 @@ sw_cache_table_sink(const struct sw_cache_table_batch *batch)
         sink.count = &batch->tally->list.listed;
     }
     return sink;
+}
+
+/* Returns the value of an operation with these actions on an absent key: zeros, or no id. */
+static __device__ __forceinline__ const uint8_t *
+sw_cache_no_value(const struct sw_cache_table_batch *batch, uint32_t actions)
+{
+    return actions & SW_CACHE_DO_KEEP ? batch->scratch.ones : batch->scratch.zeros;
 }
 
 /* Stores the result of an operation, if the batch requests answers. */
@@ -119,14 +127,6 @@ sw_cache_close_words(const struct sw_cache_table_batch *batch, const uint32_t *w
     }
 }
 
-static __device__ __forceinline__ void sw_cache_zero_value(struct sw_cache_tile g, uint8_t *value,
-                                                           uint32_t bytes)
-{
-    for (uint32_t at = g.lane; at < bytes / 4; at += SW_CACHE_LANES) {
-        ((uint32_t *)value)[at] = 0;
-    }
-}
-
 #if SW_CACHE_LANES > 1
 
 /* Carries out operation `index`, under the locks of its buckets. Returns its result in every
@@ -142,10 +142,8 @@ static __device__ __forceinline__ uint32_t sw_cache_carry_out(
         *step.score_out = 0; /* the value if the key is absent afterwards */
     }
     step.score_out = step.actions & SW_CACHE_DO_ERASE ? NULL : step.score_out;
-    uint32_t result = sw_cache_operate(g, &batch->slots, &batch->time, &step, candidates, &sink);
-    if (result != SW_CACHE_HIT && batch->previous != NULL) {
-        sw_cache_zero_value(g, step.out, batch->slots.value_bytes);
-    }
+    uint32_t result = sw_cache_operate(g, &batch->slots, &batch->time, &step, candidates, &sink,
+                                       batch->previous != NULL);
     if (g.lane == 0) {
         sw_cache_note(batch, index, result);
         sw_cache_count_one(words, batch->slots.two ? 2 : 1, op, step.actions, result);
