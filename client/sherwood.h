@@ -270,7 +270,7 @@ enum sherwood_operation {
     SHERWOOD_GETRANGE = 70,      /* rows, also of a cache: read part of the value */
     SHERWOOD_PERSIST = 71,       /* remove the expiry time of a present key */
     SHERWOOD_TTL = 72, /* read the expiry time: 8 bytes; 0 if the key never expires or is absent */
-    SHERWOOD_ASSIGN = 87 /* ids: return the key's id; an absent key gets the lowest free one */
+    SHERWOOD_ASSIGN = 87 /* ids: return the key's id; an absent key gets a free one */
 };
 
 /* Blocking calls. The operations of a call take effect in order, also on repeated keys, and so do

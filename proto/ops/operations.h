@@ -182,7 +182,7 @@
     X(TTL, 72, GET, TTL, ALWAYS, OWN, EXPIRY, NO_USE, NO_TIMES, COPIES, SAME, "ttl", \
       "read the expiry time: 8 bytes; 0 if the key never expires or is absent") \
     X(ASSIGN, 87, FIND_OR_INSERT, ASSIGN, ALWAYS, OWN, IDS, NO_USE, NO_TIMES, DEVICE, SAME, "assign", \
-      "ids: return the key's id; an absent key gets the lowest free one")
+      "ids: return the key's id; an absent key gets a free one")
 
 /* Control operations. X(name, number, who, needs, effect, acl, command, text)
  *

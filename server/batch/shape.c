@@ -83,6 +83,8 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
     shape.scan_ops_max = scan < info.batch_ops_max ? (uint32_t)scan : info.batch_ops_max;
     if (shape.is_set) {
         shape.entry_bytes = info.key_bytes;
+    } else if (sw_config_numbers_slots(config)) {
+        shape.entry_bytes = SW_CACHE_SLOT_BYTES + info.value_bytes;
     } else if (shape.value_format != SW_VALUE_INTEGER) {
         uint32_t slot = sw_config_has_rows(config) ? shape.entry_bytes : SW_CACHE_SLOT_BYTES;
         shape.entry_bytes = slot + info.value_bytes;

@@ -171,9 +171,13 @@ void sw_config_fit_table(struct sw_config *config, const struct sw_config_memory
 {
     struct shares shares = {0};
     const bool known = measure(config, &shares);
+    const bool grows = config->max_capacity != 0 && config->max_capacity != SW_CONFIG_AUTO;
     if (config->capacity == SW_CONFIG_AUTO) {
         config->derived |= SW_DERIVED_CAPACITY;
         config->capacity = known ? first_slots(&shares, memory) : FIRST_SLOTS_MAX;
+        if (sw_config_numbers_slots(config)) {
+            config->capacity = grows ? least(config->capacity, config->ids) : config->ids;
+        }
         if (config->max_capacity != 0) {
             config->capacity = least(config->capacity, config->max_capacity);
         }

@@ -117,16 +117,16 @@ struct sw_config {
                                 fixed, in the cache engine */
     uint32_t value_type;     /* robin_hood engine: enum sw_value_type */
     uint64_t rows_max;       /* robin_hood engine; 0: max_load times max_capacity */
-    uint64_t ids;     /* robin_hood engine: limit of the ids of keys; 0: values are not ids */
-    uint32_t rows_in; /* robin_hood engine: enum sw_rows_in */
-    uint64_t rows_gpu_bytes;      /* robin_hood engine, rows_in gpu+host; 0: the table's choice */
-    uint32_t value_format;        /* cache engine: enum sw_value_format, STRING or FIXED */
-    uint32_t policy;              /* cache engine: enum sw_cache_policy */
-    uint32_t cache_mode;          /* cache engine: enum sw_cache_mode */
-    uint64_t memory_max;          /* host memory of the table; 0: no limit */
-    uint64_t memory_min;          /* promised of tables_memory_max */
-    uint32_t default_ttl;         /* robin_hood engine: seconds; 0: none */
-    uint32_t resp_keys;           /* enum sw_resp_keys of proto/key_form.h */
+    uint64_t ids;            /* limit of the ids of keys; 0: values are not ids */
+    uint32_t rows_in;        /* robin_hood engine: enum sw_rows_in */
+    uint64_t rows_gpu_bytes; /* robin_hood engine, rows_in gpu+host; 0: the table's choice */
+    uint32_t value_format;   /* cache engine: enum sw_value_format, STRING or FIXED */
+    uint32_t policy;         /* cache engine: enum sw_cache_policy */
+    uint32_t cache_mode;     /* cache engine: enum sw_cache_mode */
+    uint64_t memory_max;     /* host memory of the table; 0: no limit */
+    uint64_t memory_min;     /* promised of tables_memory_max */
+    uint32_t default_ttl;    /* robin_hood engine: seconds; 0: none */
+    uint32_t resp_keys;      /* enum sw_resp_keys of proto/key_form.h */
     uint32_t resp_keys_change;    /* 1: yes */
     uint32_t resp_key_text_bytes; /* longest key string that rows store; 0: rows store no strings */
 
@@ -285,10 +285,11 @@ uint32_t sw_config_stored_bytes(const struct sw_config *config);
 /* Returns the bytes at the end of a stored value that hold the key string and its length of 2
  * bytes; 0: none. */
 uint32_t sw_config_text_bytes(const struct sw_config *config);
-/* sw_config_has_rows returns true if values are rows; sw_config_is_set, if keys have no values.
- * sw_config_dimension returns how many numbers
- * a row has: 1 for bytes and strings. */
+/* sw_config_has_rows returns true if values are rows; sw_config_is_set, if keys have no values;
+ * sw_config_numbers_slots, if the table is a cache of ids. sw_config_dimension returns how many
+ * numbers a row has: 1 for bytes and strings. */
 bool sw_config_has_rows(const struct sw_config *config);
+bool sw_config_numbers_slots(const struct sw_config *config);
 bool sw_config_is_set(const struct sw_config *config);
 uint32_t sw_config_dimension(const struct sw_config *config);
 /* Returns the type of values of the formats STRING and FIXED: enum sw_value_type. */

@@ -38,6 +38,11 @@ uint32_t sw_config_dimension(const struct sw_config *config)
     return bytes > 0 ? config->value_bytes / bytes : 1;
 }
 
+bool sw_config_numbers_slots(const struct sw_config *config)
+{
+    return config->engine == SW_ENGINE_CACHE && config->ids > 0;
+}
+
 enum sw_value_format sw_config_value_format(const struct sw_config *config)
 {
     if (sw_config_has_rows(config)) {
@@ -46,8 +51,9 @@ enum sw_value_format sw_config_value_format(const struct sw_config *config)
     if (sw_config_is_set(config)) {
         return SW_VALUE_FIXED; /* of 0 bytes */
     }
-    return config->engine == SW_ENGINE_CACHE ? (enum sw_value_format)config->value_format
-                                             : SW_VALUE_INTEGER;
+    return config->engine == SW_ENGINE_CACHE && !sw_config_numbers_slots(config)
+               ? (enum sw_value_format)config->value_format
+               : SW_VALUE_INTEGER;
 }
 
 const char *sw_config_redis_policy(const struct sw_config *config)
@@ -96,6 +102,8 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
     table->slot_bits = config->key_bits * 2;
     if (config->capacity != SW_CONFIG_AUTO) { /* else the table's own default */
         table->capacity_slots = config->capacity;
+    } else if (sw_config_numbers_slots(config)) {
+        table->capacity_slots = config->ids;
     }
     table->max_capacity_slots = config->max_capacity != SW_CONFIG_AUTO ? config->max_capacity : 0;
     table->max_load = config->max_load;
@@ -121,7 +129,7 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
         table->rows_max = config->ids;
     }
     if (table->engine == SW_ENGINE_CACHE) {
-        table->value_bytes = sw_config_stored_bytes(config);
+        table->value_bytes = sw_config_numbers_slots(config) ? 0 : sw_config_stored_bytes(config);
         table->cache_mode = (enum sw_cache_mode)config->cache_mode;
         table->cache_policy = (enum sw_cache_policy)config->policy;
         table->rows_in = (enum sw_rows_in)config->rows_in;
@@ -251,6 +259,23 @@ static int check_rows(const struct sw_config *config, char *error, size_t error_
     return -1;
 }
 
+/* Checks the options of a cache that numbers its keys. */
+static int check_cache_ids(const struct sw_config *config, char *error, size_t error_bytes)
+{
+    const char *option = config->value_bytes != 0                  ? "value-bytes"
+                         : config->value_format != SW_VALUE_STRING ? "value-format"
+                         : config->rows_in != SW_ROWS_IN_GPU       ? "rows-in"
+                                                                   : NULL;
+    if (!sw_config_numbers_slots(config) || option == NULL) {
+        return 0;
+    }
+    snprintf(error, error_bytes,
+             "ids are the values of keys, so a cache with ids has no %s: leave it out, or set ids "
+             "to 0 for a table of a server that has them",
+             option);
+    return -1;
+}
+
 static int check_value_bytes(const struct sw_config *config, char *error, size_t error_bytes)
 {
     const bool cache = config->engine == SW_ENGINE_CACHE;
@@ -295,7 +320,8 @@ int sw_config_check_table(const struct sw_config *config, char *error, size_t er
     }
     if ((sw_config_is_set(config) && check_set(config, error, error_bytes) != 0) ||
         check_value_bytes(config, error, error_bytes) != 0 ||
-        check_rows(config, error, error_bytes) != 0) {
+        check_rows(config, error, error_bytes) != 0 ||
+        check_cache_ids(config, error, error_bytes) != 0) {
         return -1;
     }
     if ((config->resp_keys == SW_RESP_KEYS_HASH || config->resp_keys == SW_RESP_KEYS_AUTO) &&

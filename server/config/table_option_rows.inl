@@ -72,11 +72,13 @@ SW_OPTION(rows_max, "rows-max", "table", SW_ROBIN_HOOD, SW_SIZE(0, SW_T), "0", "
           "Limit the rows of the table, whatever its capacity. A write that needs one more is "
           "refused as out of memory. 0: max-load times max-capacity.")
 SW_OPTION(
-    ids, "ids", "table", SW_ROBIN_HOOD, SW_SIZE(0, SW_T), "0", "N",
+    ids, "ids", "table", SW_ROBIN_HOOD | SW_CACHE, SW_SIZE(0, SW_T), "0", "N",
     "Number the keys of the table: ASSIGN returns the id of a key, below N, and gives an absent "
     "key the lowest free one. DELETE, expiry and FLUSHDB free ids. Operations that set values "
     "are refused. A write that needs an id when all are in use is refused as out of memory. "
-    "Not with value-bytes, nor in a cluster. 0: values are the clients'.")
+    "cache: each slot has an id, so capacity is at most N (auto: N); a new key takes a free id, or "
+    "that of the key it evicts. Not with value-bytes, nor in a cluster. 0: values are the "
+    "clients'.")
 SW_OPTION(rows_in, "rows-in", "table", SW_ROBIN_HOOD | SW_CACHE, SW_CHOICE(places), "gpu", "WHERE",
           "Choose where the CUDA backend stores rows, or the values of the cache engine. gpu: in "
           "GPU memory. host: in pinned host memory, which the GPU accesses over PCIe; the entries "

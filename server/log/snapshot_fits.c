@@ -70,7 +70,8 @@ bool sw_snapshot_fits(const struct sw_load *load, const struct sw_table_info *in
 
 bool sw_table_gives_ids(const struct sw_table_info *info)
 {
-    return info->engine == SW_ENGINE_ROBIN_HOOD && (info->operations >> SW_FIND_OR_INSERT & 1) != 0;
+    const uint64_t gives = SW_OPS_ONE(SW_FIND_OR_INSERT);
+    return (info->operations & (gives | SW_OPS_ONE(SW_SET_ABSENT))) == gives;
 }
 
 /* Returns the slots of the table that was saved; at least what the entries need, and at most double

@@ -22,8 +22,7 @@ bool sw_snapshot_fits(const struct sw_load *load, const struct sw_table_info *in
 void sw_snapshot_reserve(struct sw_queue *queue, const struct sw_table_info *info,
                          const struct sw_snapshot_header *header);
 
-/* Returns whether the table chooses the values of its keys (--ids). A cache, which has the same
- * operations, does not. */
+/* Returns whether the table chooses the values of its keys (--ids). */
 bool sw_table_gives_ids(const struct sw_table_info *info);
 
 #endif

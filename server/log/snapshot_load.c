@@ -46,8 +46,9 @@ struct loading {
     uint8_t *block;
     uint64_t *checks;
     struct piece pieces[BATCHES];
-    unsigned next; /* of the pieces */
-    bool restores_scores;
+    unsigned next;        /* of the pieces */
+    bool restores;        /* the batches have scores, and the table stores them unchanged */
+    bool restores_scores; /* these are the scores in the file; otherwise all are 0 */
     char *reason;
 };
 
@@ -218,6 +219,11 @@ static enum sw_load_outcome submit(struct loading *loading, uint32_t entries, ui
         const uint8_t *scores =
             columns + sw_snapshot_column_at(header, entries, SW_SNAPSHOT_SCORES);
         memcpy(piece->scores, scores + (size_t)first * 8, (size_t)count * 8);
+    }
+    if (loading->restores) {
+        if (!loading->restores_scores) {
+            memset(piece->scores, 0, (size_t)count * 8);
+        }
         piece->batch.scores = piece->scores;
         piece->batch.restores = true;
     }
@@ -359,6 +365,10 @@ static enum sw_load_outcome prepare(struct loading *loading)
     bool is_cache = loading->info.engine == SW_ENGINE_CACHE;
     loading->restores_scores = is_cache && (header->columns & SW_SNAPSHOT_SCORES) != 0 &&
                                header->policy == (uint32_t)loading->info.cache_policy;
+    /* A cache takes ids only from a batch that restores. Without scores of its policy these entries
+     * leave first. */
+    loading->restores =
+        loading->restores_scores || (is_cache && sw_table_gives_ids(&loading->info));
     loading->block = malloc((size_t)sw_snapshot_block_bytes(header, header->block_entries));
     loading->checks = calloc((size_t)blocks + 1, sizeof(*loading->checks));
     if (loading->block == NULL || loading->checks == NULL || !open_pieces(loading)) {

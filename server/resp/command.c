@@ -182,14 +182,14 @@ void sw_commands_unsupported(uint64_t operations, uint32_t batch_kinds,
         operations |= SW_OPS_ONE(SW_INCREMENT) | SW_OPS_ONE(SW_DECREMENT);
     }
     for (size_t i = 0; i < SW_COMMAND_COUNT; i++) {
-        unsupported->has[i] =
-            (evicts &&
-             (commands[i].kind == SW_KIND_RMW || commands[i].id == SW_COMMAND_ASSIGN ||
-              commands[i].id == SW_COMMAND_INCRBYFLOAT || commands[i].id == SW_COMMAND_SETRANGE)) ||
-            (gives_ids && sets_values(&commands[i])) ||
-            (!is_set && commands[i].id == SW_COMMAND_INSERT) ||
-            (commands[i].operations & ~operations) != 0 ||
-            (commands[i].batch_kinds & ~batch_kinds) != 0;
+        unsupported->has[i] = (evicts && (commands[i].kind == SW_KIND_RMW ||
+                                          (commands[i].id == SW_COMMAND_ASSIGN && !gives_ids) ||
+                                          commands[i].id == SW_COMMAND_INCRBYFLOAT ||
+                                          commands[i].id == SW_COMMAND_SETRANGE)) ||
+                              (gives_ids && sets_values(&commands[i])) ||
+                              (!is_set && commands[i].id == SW_COMMAND_INSERT) ||
+                              (commands[i].operations & ~operations) != 0 ||
+                              (commands[i].batch_kinds & ~batch_kinds) != 0;
     }
 }
 

@@ -136,8 +136,8 @@ static bool changed_time(const struct sw_resp_batch *batch, const struct sw_pend
                 : sw_expire_holds(batch->ops[i], before, batch->expires[i]));
 }
 
-/* Writes an array of the values of all keys; of ids, with 1 behind each that is new, else 0; of
- * keys without values, of these numbers alone. */
+/* Writes an array of the values of all keys; of ids, with 1 behind each that is new, else 0 (no id,
+ * because a cache did not admit the key: null and 0); of keys without values, these alone. */
 static void put_all(struct sw_writer *writer, const struct sw_resp_batch *batch,
                     const struct sw_pending *pending)
 {
@@ -145,16 +145,16 @@ static void put_all(struct sw_writer *writer, const struct sw_resp_batch *batch,
     const bool has_ids = tells_new && batch->batches->shape.has_ids;
     sw_writer_array(writer, pending->count * (has_ids ? 2 : 1));
     for (uint32_t i = pending->first; i < pending->first + pending->count; i++) {
+        const bool found = sw_result_found(batch, i), is_new = sw_result_entered(batch, i);
         if (has_ids) {
-            sw_writer_unsigned(writer, sw_result_value(batch, i), pending->resp3);
+            sw_writer_number(writer, found || is_new, sw_result_value(batch, i), pending->resp3);
         }
         if (tells_new) {
-            sw_writer_unsigned(writer, !sw_result_found(batch, i), pending->resp3);
+            sw_writer_unsigned(writer, is_new, pending->resp3);
         } else if (pending->kind == SW_REPLY_KIND_BLOBS) {
-            put_blob(writer, batch, i, sw_result_found(batch, i), pending->resp3);
+            put_blob(writer, batch, i, found, pending->resp3);
         } else {
-            sw_writer_value(writer, sw_result_found(batch, i), sw_result_value(batch, i),
-                            pending->resp3);
+            sw_writer_value(writer, found, sw_result_value(batch, i), pending->resp3);
         }
     }
 }

@@ -79,6 +79,18 @@ static inline void sw_writer_unsigned(struct sw_writer *writer, uint64_t value, 
     }
 }
 
+/* Writes an integer reply, or null unless the number exists. */
+static inline void sw_writer_number(struct sw_writer *writer, bool exists, uint64_t value,
+                                    bool resp3)
+{
+    if (exists) {
+        sw_writer_unsigned(writer, value, resp3);
+    } else {
+        sw_writer_reserve(writer);
+        writer->at = sw_resp_put_null(writer->at, resp3);
+    }
+}
+
 /* Writes an integer as a bulk string, or null unless it was found. */
 static inline void sw_writer_value(struct sw_writer *writer, bool found, uint64_t value, bool resp3)
 {

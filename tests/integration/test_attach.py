@@ -411,14 +411,21 @@ def tensors_of_ids():
     os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
     torch = sys.modules["torch"] = fake_torch.module(ctypes.CDLL(str(DRIVER)))
     try:
-        with daemon(*SMALL, "--key-bits", "64", "--ids", "1000", program=EMULATED) as server, sherwood.connect(server.unix) as client, \
-                client.attach() as device:
-            for stream, first in ((None, 0), (fake_torch.Stream(), 3)):
-                keys = torch.tensor([[7 + first, 5 + first], [7 + first, 9 + first]], torch.int64, fake_torch.Device(0))
-                ids, new = device.assign_many(keys, stream=stream)
-                wanted, was = client.assign_many(keys.tolist())
-                equal((ids.tolist(), new.tolist(), was.any()), (wanted.tolist(), [[True, True], [False, True]], False))
-            device.check(wait=True)
+        cache = ("--backend", "cuda", "--loops", "1", "--frame-ops-max", "512", "--round-ops-max", "512", "--engine", "cache", "--capacity", "256")
+        for flags in (SMALL, cache):
+            with daemon(*flags, "--key-bits", "64", "--ids", "1000", program=EMULATED) as server, sherwood.connect(server.unix) as client, \
+                    client.attach() as device:
+                for stream, first in ((None, 0), (fake_torch.Stream(), 3)):
+                    keys = torch.tensor([[7 + first, 5 + first], [7 + first, 9 + first]], torch.int64, fake_torch.Device(0))
+                    ids, new = device.assign_many(keys, stream=stream)
+                    wanted, was = client.assign_many(keys.tolist())
+                    equal((ids.tolist(), new.tolist(), was.any()), (wanted.tolist(), [[True, True], [False, True]], False))
+                if flags == cache:
+                    more = torch.tensor(list(range(100, 500)), torch.int64, fake_torch.Device(0))
+                    done = device.run_many("assign", more, want=("previous", "evicted"))
+                    gone = sorted(done.evicted_values.tolist())
+                    equal((len(client), len(gone) > 0, set(gone) <= set(range(256))), (256, True, True), "evicted ids")
+                device.check(wait=True)
     finally:
         del sys.modules["torch"]
 

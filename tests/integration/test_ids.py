@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Tables of ids (--ids): who may set values, full tables, expiry, restarts, a replica that takes over, several tables."""
 
+import collections
 import random
 import select
 import struct
@@ -15,6 +16,7 @@ from replication import caught_up, info, replica_of
 from ring import FOUND, KEYS, VALUES, Ring, numbers, place, serving
 
 IDS = ("--backend", "cpu", "--ids", "1000")
+CACHE = ("--engine", "cache")
 
 
 def ids_of(replies, *keys):
@@ -263,11 +265,99 @@ def several_tables():
             check("different shapes" in (said := error_of(replies, "TABLE", "SWAP", "default", "words")), said)
 
 
+class Held:
+    """The ids of a cache's keys, by its replies: which key leaves is the cache's choice."""
+
+    def __init__(self):
+        self.ids, self.none = {}, 0
+
+    def assign(self, connection, keys, **named):
+        """Assigns ids, and checks the reply. A key keeps its id until it is listed as evicted; no id has two keys."""
+        reply = wire.call(connection, wire.ASSIGN, keys, want_values=True, want_evicted=7, want_not_admitted=True, **named)
+        equal(reply.status, wire.OK, reply.message)
+        arrays = reply.arrays()
+        rows = [(key, int.from_bytes(value, "little"), *bits)
+                for key, value, *bits in zip(keys, arrays["values"], arrays["found"], arrays["not_admitted"])]
+        pairs = [(key, value, found) for key, value, found, refused in rows if not refused]
+        self.none += len(keys) - len(pairs)
+        check(all(value == 2**64 - 1 for _, value, _, refused in rows if refused), "a key without id has all ones")
+        came = collections.Counter(self.ids.items()) + collections.Counter((key, value) for key, value, found in pairs if not found)
+        for key, value, found in pairs:
+            check(value < 1000 and came[key, value] > 0, f"key {key} has id {value}")
+        left = collections.Counter(zip(arrays["evicted_keys"], (int.from_bytes(value, "little") for value in arrays["evicted_values"])))
+        equal(left - came, collections.Counter(), "evicted entries that were not there")
+        now = came - left
+        self.ids = dict(now.keys())
+        equal((len(self.ids), len(set(self.ids.values()))), (sum(now.values()),) * 2, "an id for each key")
+
+    def compare(self, replies, what):
+        equal(replies.ask("DBSIZE"), len(self.ids), what)
+        equal(self.ids and [int(value) for value in replies.ask("MGET", *self.ids)], self.ids and list(self.ids.values()), what)
+
+    def settle(self, replies, what):
+        """Drops the keys that left when the cache moved to other buckets, at a start or by RESIZE. The others keep their ids."""
+        there = replies.ask("MGET", *self.ids) if self.ids else []
+        self.ids = {key: number for (key, number), value in zip(self.ids.items(), there) if value is not None}
+        self.compare(replies, what)
+
+
+@case
+def a_cache_gives_ids_of_evicted_keys():
+    """--engine cache: a new key takes the id of the key that it evicts, which the reply lists; SAVE, RESIZE and DEL keep ids apart"""
+    rng, held = random.Random(7), Held()
+    for policy, mode in (("lru", "memory"), ("lfu", "throughput"), ("custom", "memory")):
+        flags = (*SMALL, *IDS, *CACHE, "--capacity", "1000", "--cache-mode", mode)
+        with Directory() as path:
+            for restart in range(3):
+                with Server(*flags, "--policy", policy, "--data-dir", str(path)) as server, server.connect() as connection, server.replies() as replies:
+                    held = Held() if restart == 0 else held
+                    held.settle(replies, f"start {restart} of {policy}")
+                    check(restart == 0 or len(held.ids) > 700, "nearly all keys stay")
+                    for _ in range(20):
+                        keys = rng.choices(range(3000), k=rng.randrange(1, 200))
+                        scores = {"values": [rng.randrange(1, 9) for _ in keys], "has_scores": True} if policy != "lru" else {}
+                        held.assign(connection, keys, **scores)
+                        gone = rng.sample(sorted(held.ids), min(20, len(held.ids)))
+                        equal(replies.ask("DEL", *gone), len(gone), "DEL")
+                        held.ids = {key: value for key, value in held.ids.items() if key not in gone}
+                    equal([replies.ask("SAVE"), replies.ask("INFO").count(b"\ncapacity_slots:896")], ["OK", 1], "SAVE")
+                    held.compare(replies, policy)
+            if policy != "lru":
+                check(held.none > 0, f"{policy}: some keys were not admitted")
+            with Server(*flags, "--policy", "epoch-lru", "--data-dir", str(path)) as server, server.connect() as connection, server.replies() as replies:
+                held.settle(replies, "a start with another policy")
+                held.assign(connection, range(5000, 5200))
+                check(replies.ask("RESIZE", 256) == 256 and replies.ask("DBSIZE") <= 256, "RESIZE")
+                held.settle(replies, "RESIZE")
+                equal(replies.ask("RESIZE", 896), 896, "RESIZE")
+                held.assign(connection, range(6000, 6200))
+                held.compare(replies, "after RESIZE")
+            said = does_not_start("--data-dir", str(path), *flags, "--ids", "700", "--capacity", "700")
+            check("start the server with the --ids" in said, said)
+
+
+@case
+def a_cache_reports_keys_without_ids():
+    """a key that a full cache does not admit has no id: null in RESP"""
+    with start(*IDS[:2], "--ids", "256", "--capacity", "256", *CACHE, "--policy", "lfu") as server, server.replies() as replies:
+        replies.ask("ASSIGN", *range(2000))
+        held = [key for key in range(2000) if replies.ask("EXISTS", key)]
+        replies.ask("ASSIGN", *held)
+        equal([replies.ask("DBSIZE"), replies.ask("ASSIGN", 5000)], [256, [None, 0]], "a key used once, and others more often")
+        kept = held[0]
+        value = int(replies.ask("GET", kept))
+        equal([replies.ask("ASSIGN", kept), error_of(replies, "SET", kept, 1).startswith("ERR the cache engine has no SET for ids")], [[value, 0], True])
+        listed = {name.decode() for name in replies.ask("COMMAND", "LIST")}
+        check("assign" in listed and not listed & {"set", "setnx", "incr", "append", "add", "expire"}, f"COMMAND lists {listed}")
+
+
 @case
 def refused_options():
     """options that exclude ids are refused in one sentence"""
-    for flags, words in ((("--value-bytes", "8"), "leave value-bytes out"),
-                         (("--engine", "cache"), "robin_hood"), (("--engine", "cuckoo"), "robin_hood"),
+    for flags, words in ((("--value-bytes", "8"), "leave value-bytes out"), (("--engine", "cuckoo"), "robin_hood"),
+                         ((*CACHE, "--value-format", "fixed"), "has no value-format"), ((*CACHE, "--value-bytes", "8"), "has no value-bytes"),
+                         ((*CACHE, "--rows-in", "host"), "has no rows-in"), ((*CACHE, "--ids", "255"), "from 256 to"),
+                         ((*CACHE, "--capacity", "1001"), "each slot has an id"), ((*CACHE, "--appendonly", "yes", "--data-dir", "/tmp"), "a cache may evict"),
                          (("--cluster-state", "/tmp/no-such"), "leave --ids out"), (("--ids", "5G"), "at most 4294967295 ids")):
         said = refusal(*IDS, *flags)
         check(words in said, f"{flags}: {said}")

@@ -105,7 +105,8 @@ class Many:
         """Returns (ids, new): the ids of keys, and which of them are new: bool, both of the shape of the keys.
 
         For a server or a table with --ids. An absent key gets the lowest free id. A key that repeats has one id, which is
-        new at its first place. If the ids do not suffice, the call raises Full.
+        new at its first place. If the ids do not suffice, the call raises Full. With --engine cache an absent key gets any free
+        id, or that of a key that it evicts; the id of a key that is not admitted has all bits set.
         """
         return self._carry_out(_plans.assign(self._layout(), keys))
 
