@@ -108,6 +108,36 @@ def torchrec_traced():
 
 
 @case
+def torchrec_eviction():
+    """a server that evicts gives the row of the raw id that leaves to a new one, and lists it to be initialized; turned away: the last row"""
+    torch, sparse = needs("torch", "torchrec.sparse.jagged_tensor")
+    from sherwood.torchrec import ManagedCollision  # pylint: disable=import-outside-toplevel
+
+    def rows_of(module, raw):
+        raw = torch.as_tensor(raw)
+        return module({"a": sparse.JaggedTensor(raw, lengths=torch.tensor([len(raw)]))})["a"].values().tolist()
+
+    cache = (*IDS, "--ids", "256", "--capacity", "256", "--engine", "cache", "--policy")
+    with daemon(*cache, "lru") as server, sherwood.connect(server.unix) as client:
+        users, owners = ManagedCollision(client, 257).train(), {}
+        for step in range(30):
+            raw = list(range(40 * step, 40 * step + 60))
+            rows = rows_of(users, raw)
+            moved = {row for key, row in zip(raw, rows) if owners.get(row) != key}
+            owners.update(zip(rows, raw))
+            equal((len(set(rows)), max(rows) < 256, set((users.evict() if moved else torch.tensor([])).tolist())), (60, True, moved), f"step {step}")
+        check(len(client) <= 256, "one row for a raw id")
+    with daemon(*cache, "lfu") as server, sherwood.connect(server.unix) as client:
+        users = ManagedCollision(client, 257).train()
+        for _ in range(2):
+            rows_of(users, range(2000))
+        kept = [key for key, found in enumerate(client.contains_many(np.arange(2000))) if found]
+        rows_of(users, kept)
+        users.evict()
+        equal((len(kept), rows_of(users, [5000]), users.evict(), rows_of(users.eval(), [5000])), (256, [256], None, [256]), "turned away")
+
+
+@case
 def torchrec_expiry():
     """with a ttl, raw ids that training no longer has lose their rows to others, which are initialized again"""
     torch, sparse = needs("torch", "torchrec.sparse.jagged_tensor")

@@ -45,7 +45,8 @@ class ManagedCollision(ManagedCollisionModule):
 
     In training a new raw id gets the lowest free row. In eval a raw id without a row gets the last row, size-1, which no raw id
     has: start the server with `--ids` of size - 1. If no row is free, the call raises Full: raise the size, give a `ttl`, or delete
-    raw ids with `client.delete_many`.
+    raw ids with `client.delete_many`. With `--engine cache` the raw id with the lowest score loses its row instead, and a raw id that
+    the cache does not admit has the last row.
 
     Args:
         client: of the server, or of its table, with the ids.
@@ -108,7 +109,13 @@ class ManagedCollision(ManagedCollisionModule):
             self._check(known[found])
             return known + self._first
         rows, is_new = self._table.assign_(raw)
-        self._check(rows)
+        if self._client._layout().is_cache:  # pylint: disable=protected-access
+            admitted = rows != -1
+            is_new = is_new & admitted
+            self._check(rows[admitted])
+            rows = torch.where(admitted, rows, self._size - 1)
+        else:
+            self._check(rows)
         if self._ttl is not None:
             self._client.expire_many(raw.cpu(), ttl=self._ttl)
         new = rows[is_new]
@@ -127,7 +134,7 @@ class ManagedCollision(ManagedCollisionModule):
     def evict(self) -> Optional[torch.Tensor]:
         """Returns the rows that got a raw id since the last call, or None. TorchRec initializes these rows before it reads them.
 
-        So a row that was freed by expiry, or by another trainer's delete_many, begins anew with its next raw id.
+        So a row that was freed by expiry, by eviction, or by another trainer's delete_many, begins anew with its next raw id.
         """
         new, self._new = self._new, None
         return None if new is None else new + self._first
