@@ -142,7 +142,9 @@ static int copy_results(struct sw_cuda_queue *queue, struct sw_batch *batch)
     }
     batch->counters = record->counters;
     batch->_stash_change = record->stash_change;
-    __atomic_fetch_add(&queue->table->stash, (uint64_t)batch->_stash_change, __ATOMIC_RELAXED);
+    if (batch->_stash_change != 0) { /* reads of all loops would contend for the line */
+        __atomic_fetch_add(&queue->table->stash, (uint64_t)batch->_stash_change, __ATOMIC_RELAXED);
+    }
     if (batch->_ticket == queue->freed_ticket) {
         sw_cuda_pool_freed(queue->table->pool);
     }
