@@ -56,6 +56,7 @@ struct sw_cuda_channel_owner {
     struct sw_device *own_device; /* NULL: the table shares a device */
     struct sw_cuda_launcher *launcher;
     pthread_mutex_t order;
+    bool pins_mapped;                 /* the device uses mapped memory at the host's addresses */
     uint32_t order_tries;             /* to lock `order`, before a thread sleeps (brief_lock.h) */
     struct sw_cuda_channel *channels; /* under `order` */
     uint32_t channel_count;           /* with a stream; under the launcher's turn */
@@ -121,7 +122,7 @@ static inline bool sw_cuda_is_lost(const struct sw_cuda_channel_owner *owner)
 
 /* Implement io_alloc and io_free of sw_backend. */
 void *sw_cuda_io_alloc(const struct sw_cuda_channel_owner *owner, size_t bytes);
-void sw_cuda_io_free(const struct sw_cuda_channel_owner *owner, void *memory);
+void sw_cuda_io_free(const struct sw_cuda_channel_owner *owner, void *memory, size_t bytes);
 
 /* --- queues (channel.cu) -------------------------------------------------------------------------
  */

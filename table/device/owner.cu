@@ -10,6 +10,10 @@
 #include "table/device/code.cuh"
 #include "table/device/launcher.cuh"
 #include "table/host/brief_lock.h"
+#include "table/host/memory.h"
+
+/* I/O memory of at least this size has huge pages, if the system provides them. */
+#define MAPPED_BYTES_LEAST (2UL << 20)
 
 bool sw_cuda_check(struct sw_cuda_channel_owner *owner, cudaError_t error, const char *what)
 {
@@ -102,6 +106,10 @@ cudaError_t sw_cuda_owner_open(struct sw_cuda_channel_owner *owner,
         (void)cudaGetLastError(); /* the table works without a bus id */
         owner->bus_id[0] = '\0';
     }
+    int same = 0; /* addresses of registered memory on the host and on the device */
+    (void)cudaDeviceGetAttribute(&same, cudaDevAttrCanUseHostPointerForRegisteredMem,
+                                 owner->device);
+    owner->pins_mapped = same != 0;
     /* the default attributes of Linux need no resources, so this cannot fail */
     pthread_mutex_init(&owner->order, NULL);
     struct sw_device *device = config->shared;
@@ -135,20 +143,54 @@ uint64_t sw_cuda_owner_bytes(const struct sw_cuda_channel_owner *owner)
     return owner->own_device != NULL ? sw_device_bytes(owner->own_device) : 0;
 }
 
-void *sw_cuda_io_alloc(const struct sw_cuda_channel_owner *owner, size_t bytes)
+/* Is this memory mapped, and then pinned? The runtime's own memory has small pages only, and
+ * sockets copy every frame to I/O memory and from it. */
+static bool is_mapped(const struct sw_cuda_channel_owner *owner, size_t bytes)
 {
-    void *memory = NULL;
-    size_t some = bytes > 0 ? bytes : 1; /* for 0 bytes the runtime returns NULL and no error */
-    if (cudaSetDevice(owner->device) != cudaSuccess ||
-        cudaHostAlloc(&memory, some, cudaHostAllocMapped | cudaHostAllocPortable) != cudaSuccess) {
-        (void)cudaGetLastError(); /* clears the error, so that a later launch does not report it */
-        return NULL;
+    return owner->pins_mapped && bytes >= MAPPED_BYTES_LEAST;
+}
+
+static void *map_pinned(size_t bytes)
+{
+    void *memory = sw_memory_map_touched(bytes);
+    if (memory != NULL &&
+        cudaHostRegister(memory, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped) !=
+            cudaSuccess) {
+        sw_memory_unmap(memory, bytes);
+        memory = NULL;
     }
     return memory;
 }
 
-void sw_cuda_io_free(const struct sw_cuda_channel_owner *owner, void *memory)
+static void *allocate_pinned(size_t bytes)
+{
+    void *memory = NULL;
+    const size_t some =
+        bytes > 0 ? bytes : 1; /* for 0 bytes the runtime returns NULL and no error */
+    return cudaHostAlloc(&memory, some, cudaHostAllocMapped | cudaHostAllocPortable) == cudaSuccess
+               ? memory
+               : NULL;
+}
+
+void *sw_cuda_io_alloc(const struct sw_cuda_channel_owner *owner, size_t bytes)
+{
+    void *memory = NULL;
+    if (cudaSetDevice(owner->device) == cudaSuccess) {
+        memory = is_mapped(owner, bytes) ? map_pinned(bytes) : allocate_pinned(bytes);
+    }
+    if (memory == NULL) {
+        (void)cudaGetLastError(); /* clears the error, so that a later launch does not report it */
+    }
+    return memory;
+}
+
+void sw_cuda_io_free(const struct sw_cuda_channel_owner *owner, void *memory, size_t bytes)
 {
     (void)cudaSetDevice(owner->device);
-    (void)cudaFreeHost(memory);
+    if (is_mapped(owner, bytes)) {
+        (void)cudaHostUnregister(memory);
+        sw_memory_unmap(memory, bytes);
+    } else {
+        (void)cudaFreeHost(memory);
+    }
 }

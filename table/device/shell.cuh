@@ -88,8 +88,7 @@ template <typename E> void *sw_cuda_shell_io_alloc(void *table, size_t bytes)
 
 template <typename E> void sw_cuda_shell_io_free(void *table, void *memory, size_t bytes)
 {
-    (void)bytes;
-    sw_cuda_io_free((typename E::Table *)table, memory);
+    sw_cuda_io_free((typename E::Table *)table, memory, bytes);
 }
 
 /* --- queues ----------------------------------------------------------------------------------- */

@@ -4,8 +4,10 @@
  * in flight.
  */
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "table/found_bytes.h"
 #include "table/robin_hood/robin_hood_backend.h"
@@ -328,4 +330,43 @@ Test(table, a_queue_full_of_reads_is_busy)
     cr_assert_eq(send_flight(flights, 0, SW_GET), SW_OK);
     land_flight(flights, 0, 0);
     close_flights(flights);
+}
+
+/* Returns whether the mapping that has `memory` requests huge pages. */
+static bool requests_huge_pages(const void *memory)
+{
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    char line[512];
+    bool is_here = false;
+    bool requests = false;
+    cr_assert_not_null(maps);
+    while (fgets(line, sizeof(line), maps) != NULL) {
+        unsigned long long first, end;
+        if (sscanf(line, "%llx-%llx ", &first, &end) == 2) {
+            is_here = (uintptr_t)memory >= first && (uintptr_t)memory < end;
+        }
+        requests |= is_here && strncmp(line, "VmFlags:", 8) == 0 && strstr(line, " hg") != NULL;
+    }
+    (void)fclose(maps);
+    return requests;
+}
+
+Test(table, large_memory_of_a_device_has_huge_pages)
+{
+    struct fixture fixture;
+    const struct sw_table_config config = fixture_config(128);
+    fixture_open(&fixture, &config);
+    if (tested_backend() != SW_BACKEND_CUDA ||
+        access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0) {
+        fixture_close(&fixture);
+        cr_skip_test("the memory belongs to no device, or the kernel has no huge pages");
+    }
+    const size_t bytes = (2U << 20) + 12345;
+    uint8_t *large = sw_io_alloc(fixture.table, bytes), *small = sw_io_alloc(fixture.table, 4096);
+    cr_assert(large != NULL && small != NULL);
+    large[bytes - 1] = small[4095] = 1;
+    cr_expect(requests_huge_pages(large));
+    sw_io_free(fixture.table, large, bytes);
+    sw_io_free(fixture.table, small, 4096);
+    fixture_close(&fixture);
 }
