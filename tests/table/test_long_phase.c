@@ -8,6 +8,7 @@
 
 #include "table/device.h"
 #include "table/growth.h"
+#include "table/host/scratch.h"
 #include "table/image.h"
 #include "table/sequencer.h"
 #include "tests/support/must.h"
@@ -53,10 +54,10 @@ static void settled(struct sw_growth *growth, uint64_t bytes)
     (void)bytes;
 }
 
-static void wait_for_growth(struct owner *owner)
+static void wait_for_growths(struct owner *owner, uint32_t growths)
 {
     pthread_mutex_lock(&owner->mutex);
-    while (owner->waiting == 0) {
+    while (owner->waiting < growths) {
         pthread_cond_wait(&owner->changed, &owner->mutex);
     }
     pthread_mutex_unlock(&owner->mutex);
@@ -180,7 +181,7 @@ static void other_tables_go_on(const struct sw_table_config *made, enum sw_op op
     open_side(&two, &small);
     open_side(&one, &config);
     const uint32_t batches = submit_until_held(&one, &batch, &first);
-    wait_for_growth(&owner);
+    wait_for_growths(&owner, 1);
     turns_away(&one);
     for (uint32_t b = 0; b < 4; b++) {
         write = batch_of(&two, SW_SET, b * 64);
@@ -247,6 +248,39 @@ Test(long_phase, growth_of_a_cache)
     config.value_bytes = VALUE_BYTES_MAX;
     config.stash_slots = 0;
     other_tables_go_on(&config, SW_SET, 0);
+}
+
+/* Another table is written while SW_SCRATCH_AREAS_MAX tables with expiry times grow: they leave the
+ * areas of scratch to it. */
+Test(long_phase, growth_with_times_leaves_the_scratch)
+{
+    enum { TABLES = SW_SCRATCH_AREAS_MAX };
+    static struct side sides[TABLES], side;
+    static struct sw_batch batches[TABLES];
+    struct owner owner = {.growth = {.permits = permits, .settled = settled},
+                          .mutex = PTHREAD_MUTEX_INITIALIZER,
+                          .changed = PTHREAD_COND_INITIALIZER,
+                          .is_held = true};
+    struct sw_table_config config = growing(128), small = cpu_config(1024, OPS);
+    const struct sw_batch first = {.op = SW_SET, .expire_at = 1ULL << 40};
+    cr_assert_eq(sw_device_create(2, &config.shared), SW_OK);
+    small.shared = config.shared;
+    config.growth = &owner.growth;
+    open_side(&side, &small);
+    for (uint32_t t = 0; t < TABLES; t++) {
+        open_side(&sides[t], &config);
+        (void)submit_until_held(&sides[t], &batches[t], &first);
+        wait_for_growths(&owner, t + 1);
+    }
+    struct sw_batch write = batch_of(&side, SW_SET, 1);
+    must_run(side.queue, &write);
+    set_held(&owner, false);
+    for (uint32_t t = 0; t < TABLES; t++) {
+        must_poll(sides[t].queue, &batches[t]);
+        close_side(&sides[t]);
+    }
+    close_side(&side);
+    sw_device_destroy(config.shared);
 }
 
 /* --- passes over the table -------------------------------------------------------------------- */

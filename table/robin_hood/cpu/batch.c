@@ -130,10 +130,10 @@ static void run_id_writes(struct sw_cpu *cpu, struct sw_batch *batch, const stru
     batch->_stash_change = (int64_t)(cpu->state.stash_occupied - stash_before);
 }
 
-static __attribute__((noinline)) void write_batch(struct sw_cpu *cpu, struct sw_batch *batch,
-                                                  const struct sw_cpu_mix *mix)
+/* Carries out a batch of writes. The table has scratch. */
+static inline void write_with_scratch(struct sw_cpu *cpu, struct sw_batch *batch,
+                                      const struct sw_cpu_mix *mix)
 {
-    sw_cpu_borrow_scratch(cpu);
     if (cpu->config.is_set) {
         sw_run_set_writes(cpu, batch, mix);
     } else if (cpu->ids.limit > 0) {
@@ -141,6 +141,13 @@ static __attribute__((noinline)) void write_batch(struct sw_cpu *cpu, struct sw_
     } else {
         run_writes(cpu, batch, mix);
     }
+}
+
+static __attribute__((noinline)) void write_batch(struct sw_cpu *cpu, struct sw_batch *batch,
+                                                  const struct sw_cpu_mix *mix)
+{
+    sw_cpu_borrow_scratch(cpu);
+    write_with_scratch(cpu, batch, mix);
     sw_cpu_return_scratch(cpu);
 }
 
@@ -154,10 +161,16 @@ static void grow_and_write(void *table, struct sw_batch *batch)
     const uint64_t stash_before = cpu->state.stash_occupied;
     const uint64_t entries = cpu->postponed;
     cpu->postponed = 0;
-    if (entries > 0) { /* without scratch, for which other tables may wait */
+    /* it grows without the scratch of the device, for which other tables may wait */
+    if (entries > 0) {
         sw_cpu_grow(cpu, entries);
     }
-    write_batch(cpu, batch, &mix);
+    if (entries == 0 && sw_cpu_map_scratch(cpu)) {
+        write_with_scratch(cpu, batch, &mix);
+        sw_cpu_unmap_scratch(cpu);
+    } else {
+        write_batch(cpu, batch, &mix);
+    }
     batch->_stash_change = (int64_t)(cpu->state.stash_occupied - stash_before);
 }
 

@@ -145,6 +145,10 @@ SW_MUST_CHECK int sw_cpu_reserve_scratch(struct sw_cpu *cpu);
  * to other tables of the device. */
 void sw_cpu_borrow_scratch(struct sw_cpu *cpu);
 void sw_cpu_return_scratch(struct sw_cpu *cpu);
+/* Maps memory for the scratch of one batch, in which the table may grow. Returns false if memory is
+ * short. Then unmaps it. */
+bool sw_cpu_map_scratch(struct sw_cpu *cpu);
+void sw_cpu_unmap_scratch(struct sw_cpu *cpu);
 /* Returns the bytes of scratch that only this table uses. */
 uint64_t sw_cpu_own_scratch_bytes(const struct sw_cpu *cpu);
 

@@ -2,6 +2,7 @@
  *
  * scratch.c - the scratch of write batches, in memory that a batch borrows from the device.
  */
+#include "table/host/memory.h"
 #include "table/robin_hood/cpu/admit.h"
 #include "table/robin_hood/cpu/parallel.h"
 
@@ -60,6 +61,22 @@ void sw_cpu_borrow_scratch(struct sw_cpu *cpu)
 void sw_cpu_return_scratch(struct sw_cpu *cpu)
 {
     sw_scratch_return(&cpu->device->scratch, cpu->scratch.area);
+}
+
+bool sw_cpu_map_scratch(struct sw_cpu *cpu)
+{
+    void *memory = sw_memory_map(cpu->scratch.bytes);
+    if (memory != NULL) {
+        cpu->scratch.memory = memory;
+        (void)cut_scratch(cpu, memory);
+    }
+    return memory != NULL;
+}
+
+void sw_cpu_unmap_scratch(struct sw_cpu *cpu)
+{
+    sw_memory_unmap(cpu->scratch.memory, cpu->scratch.bytes);
+    cpu->scratch.memory = NULL; /* the next batch that borrows an area cuts it */
 }
 
 uint64_t sw_cpu_own_scratch_bytes(const struct sw_cpu *cpu)
