@@ -47,7 +47,7 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prot
 # -mcx16: 128-bit slots are written by cmpxchg16b. Every x86-64 since 2006 has it.
 MACHINE := $(if $(filter x86_64,$(shell uname -m)),-mcx16)
 OPTIMIZE := -O2 -g
-# What is built for tests alone is built fast: reports name functions and lines, no variables.
+# Builds for tests alone are built fast: reports name functions and lines, no variables.
 ifeq ($(SAN),address)
   OPTIMIZE := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
 else ifeq ($(SAN),thread)
@@ -73,7 +73,7 @@ endif
 
 # Nobody replaces functions of ours at run time, so those of one file may call each other directly.
 # Those of the user come last, so that -O3 beats our -O2. What gcc thinks uninitialised depends on how
-# far it optimises: at a level that nobody tried here this is told, and is no error.
+# far it optimises: at a level that nobody tried here it is a warning, and no error.
 OWN_CPPFLAGS := -D_GNU_SOURCE -DSHERWOOD_VERSION='"$(VERSION)"' -I. -I$(BUILD)/gen $(SHAPE_FLAGS) $(if $(HAS_CURL),-DSW_HAS_CURL) $(if $(SAN),-DSHERWOOD_CHECKS)
 REAL_CPPFLAGS := $(OWN_CPPFLAGS) $(HARDEN_CPP) $(CPPFLAGS)
 REAL_CFLAGS := -std=c11 $(OPTIMIZE) $(MACHINE) $(WARNINGS) $(HARDEN_C) -pthread -fPIC -fno-semantic-interposition $(if $(filter -O%,$(CFLAGS)),-Wno-error=maybe-uninitialized) $(CFLAGS)
@@ -125,7 +125,7 @@ ifneq ($(NVCC),)
   CUDA_LIBS := -L$(CUDA_HOME)/lib64 -lcudart_static -lstdc++ -lrt -ldl
   NATIVE_ARCH := $(if $(wildcard /dev/nvidiactl),$(patsubst %,sm_%,$(subst .,,$(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | sort -u))))
   ARCH ?= $(or $(NATIVE_ARCH),sm_90)
-  # Of each generation what its other members run too, and PTX for what is newer or between.
+  # Code of each generation that its other members also run, and PTX for newer ones and those between.
   ALL_ARCH := sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120
   ALL_PTX := compute_90
   ARCHES := $(foreach a,$(ARCH),$(if $(filter all,$a),$(ALL_ARCH) $(ALL_PTX),$(if $(filter native,$a),$(or $(NATIVE_ARCH),\
@@ -251,7 +251,7 @@ $(call obj,$(TABLE_SRC)): REAL_CFLAGS += $(if $(HARDEN_C),-fno-stack-protector)
 $(call units,$(wildcard table/robin_hood/*.c table/robin_hood/cpu/ro*.c)): REAL_CFLAGS += -ffp-contract=off
 
 # The keys of a frame are compared with the ranges of its user by vector instructions, which gcc 12 makes at
-# -O2 only where it is told that they are worth it.
+# -O2 only with a flag that calls them worth it.
 $(call obj,server/users/ranges.c): REAL_CFLAGS += $(if $(SAN),,$(call has_flag,-fvect-cost-model=dynamic))
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags | $(GEN)

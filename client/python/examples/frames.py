@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """frames - pandas and pyarrow: a column joined with the table, and a Parquet file loaded into it.
 
+    pip install pandas pyarrow
     sherwoodd
     python3 frames.py 127.0.0.1:7379
 """
