@@ -61,8 +61,8 @@ static int set_text(const struct sw_option *option, const char *value, struct sw
     if (option->type == SW_OPTION_ADDRESS && size != 0 &&
         inet_pton(AF_INET, value, &address) != 1 && inet_pton(AF_INET6, value, &address) != 1) {
         snprintf(error, error_bytes,
-                 "%s: '%s' is not an IPv4 or IPv6 address (names are not looked up)", option->name,
-                 value);
+                 "%s: '%s' is not an IPv4 or IPv6 address: give one of this host (no names)",
+                 option->name, value);
         return -1;
     }
     memcpy((char *)config + option->offset, value, size + 1);

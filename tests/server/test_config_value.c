@@ -92,10 +92,9 @@ static const struct value_case cases[] = {
     {"bind", "::1", NULL},
     {"bind", "", NULL},
     {"bind", "localhost",
-     "bind: 'localhost' is not an IPv4 or IPv6 address (names are not looked up)"},
+     "bind: 'localhost' is not an IPv4 or IPv6 address: give one of this host (no names)"},
     {"bind", "1.2.3.4.5",
-     "bind: '1.2.3.4.5' is not an IPv4 or IPv6 address (names are not "
-     "looked up)"},
+     "bind: '1.2.3.4.5' is not an IPv4 or IPv6 address: give one of this host (no names)"},
     {"http-bind", "fe80::1111:2222:3333:4444:5555:6666:7777:8888:9999:aaaa:bbbb:cccc",
      "http-bind is longer than 63 bytes"},
     {"unix-socket", "/run/s.sock", NULL},
