@@ -283,6 +283,23 @@ Test(long_phase, growth_with_times_leaves_the_scratch)
     sw_device_destroy(config.shared);
 }
 
+/* A batch that overwrites keys with expiry times is not pending, even if the table has no room for
+ * OPS new keys. */
+Test(long_phase, overwriting_is_not_long)
+{
+    static struct side side;
+    struct sw_table_config config = growing(128);
+    open_side(&side, &config);
+    for (uint32_t b = 0; b < 1000; b++) {
+        struct sw_batch batch = batch_of(&side, SW_SET, 1 + b % 3 * (uint64_t)OPS);
+        batch.expire_at = 1ULL << 40;
+        cr_assert_eq(sw_batch_submit(side.queue, &batch), SW_OK);
+        cr_assert_eq(sw_batch_poll(side.queue, &batch), SW_OK, "batch %u", b);
+    }
+    cr_assert_eq(table_stats(side.table).grown, 0);
+    close_side(&side);
+}
+
 /* --- passes over the table -------------------------------------------------------------------- */
 
 /* A RESIZE and a CLEAR of every engine are pending first, and do the same as without no_wait. */

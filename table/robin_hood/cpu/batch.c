@@ -12,6 +12,7 @@
 #include "table/robin_hood/cpu/id_writes.h"
 #include "table/robin_hood/cpu/parallel.h"
 #include "table/robin_hood/cpu/resize.h"
+#include "table/robin_hood/cpu/room.h"
 #include "table/robin_hood/cpu/rows.h"
 #include "table/robin_hood/cpu/sets.h"
 
@@ -174,11 +175,24 @@ static void grow_and_write(void *table, struct sw_batch *batch)
     batch->_stash_change = (int64_t)(cpu->state.stash_occupied - stash_before);
 }
 
-/* Returns whether the table may grow, in a long pass, for these operations. */
-static bool may_grow_long(const struct sw_cpu *cpu, uint32_t operations)
+/* Returns whether this table, or that of its expiry times, may grow in a long pass for the batch,
+ * which concerns expiry times. The room is that before expired entries are removed. */
+static bool may_grow_long(struct sw_cpu *cpu, const struct sw_batch *batch)
 {
-    return sw_cpu_is_short_of_room(cpu, operations) && sw_cpu_pass_is_long(cpu) &&
-           sw_cpu_may_grow(cpu);
+    const struct sw_cpu *times = cpu->expiry != NULL ? cpu->expiry->times : NULL;
+    const uint64_t most = cpu->geometry.occupied_max; /* also of times */
+    if (sw_cpu_is_short_of_room(cpu, batch->count) && sw_cpu_pass_is_long(cpu) &&
+        sw_cpu_may_grow(cpu)) {
+        sw_cpu_borrow_scratch(cpu);
+        const uint64_t absent = SW_BY_WIDTH(cpu->config.slot_bits, sw_absent_in, cpu, batch);
+        sw_cpu_return_scratch(cpu);
+        if (absent > 0 && sw_cpu_is_short_of_room(cpu, (uint32_t)absent)) {
+            return true;
+        }
+    }
+    return times != NULL && sw_cpu_is_short_of_room(times, batch->count) &&
+           (sw_cpu_stash_is_full(times) || most > times->geometry.occupied_max) &&
+           sw_cpu_pass_is_long(times) && sw_cpu_may_grow(times);
 }
 
 /* Does what write_in_phase does, for a batch that must not wait and may let the table grow. A batch
@@ -188,9 +202,7 @@ static bool write_or_hand_over(struct sw_cpu *cpu, struct sw_batch *batch,
                                const struct sw_cpu_mix *mix)
 {
     const bool expires = !cpu->config.is_set && sw_expiry_concerns(cpu, batch);
-    const bool is_long =
-        expires && (may_grow_long(cpu, batch->count) ||
-                    (cpu->expiry != NULL && may_grow_long(cpu->expiry->times, batch->count)));
+    const bool is_long = expires && may_grow_long(cpu, batch);
     if (!is_long) {
         cpu->postpones = !expires;
         write_batch(cpu, batch, mix);

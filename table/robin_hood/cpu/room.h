@@ -22,6 +22,12 @@ bool sw_cpu_try_parallel(struct sw_cpu *cpu);
 
 void sw_cpu_admit_all(struct sw_batch *batch);
 
+/* Returns the most entries that the batch adds. In a write phase with scratch. */
+#define SW_ABSENT_IN(bits, word, suffix) \
+    uint64_t sw_absent_in_##suffix(const struct sw_cpu *cpu, const struct sw_batch *batch);
+SW_FORMATS(SW_ABSENT_IN)
+#undef SW_ABSENT_IN
+
 /* Grows the table if an insert of the batch might be refused. Does not grow for a single group that
  * no size could admit. May copy the keys: then work->keys is the scratch's keys. Returns false if
  * the growth is postponed: then the batch must end before it has changed anything. */

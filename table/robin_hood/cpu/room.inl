@@ -48,6 +48,13 @@ static uint64_t RH(count_absent)(const struct sw_cpu *cpu, struct RH(work) * wor
     return absent;
 }
 
+uint64_t RH(absent_in)(const struct sw_cpu *cpu, const struct sw_batch *batch)
+{
+    struct RH(work)
+        work = {.ops = batch->ops, .op = batch->op, .count = batch->count, .keys = batch->keys};
+    return RH(count_absent)(cpu, &work);
+}
+
 bool RH(make_room)(struct sw_cpu *cpu, struct RH(work) * work, const struct sw_cpu_mix *mix)
 {
     const struct RH(table) *table = &cpu->table.RH_FIELD;
