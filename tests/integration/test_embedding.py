@@ -219,18 +219,20 @@ def embedding_attached():
             ahead.eval().prefetch(keys)
             sherwood.torch.Embedding(table, 4, lr=1)(keys).sum().backward()
             equal(ahead(keys).tolist(), [[-1] * 4] * 2, "a Device trained rows that a client prefetched")
-            stream, began, waited = object(), [], []
+            stream, began, waited, ended = object(), [], [], []
             fakes = {"current_stream": lambda device: types.SimpleNamespace(record_event=lambda: len(began)),
-                     "Stream": lambda device: types.SimpleNamespace(wait_event=waited.append, fake=stream),
+                     "Stream": lambda device: types.SimpleNamespace(wait_event=waited.append, synchronize=lambda: ended.append(len(began)), fake=stream),
                      "stream": lambda given: began.append(given.fake) or contextlib.nullcontext()}
             with unittest.mock.patch.multiple(torch.cuda, **fakes):
                 compare_prefetches(torch, table, client)
                 layer = sherwood.torch.Embedding(table, 4, lr=1)
                 in_child(lambda: raises(sherwood.Lost, "belongs to the process", layer.prefetch, keys))
                 layer.prefetch(keys)
+                layer._batches[0]._future.result()  # pylint: disable=protected-access
                 device.close()
                 raises(sherwood.Refused, "this Device is closed", layer.prefetch, keys)
             check(set(began) == {stream} and len(began) == len(waited) > 100, f"reads: {len(began)}, events: {len(waited)}")
+            equal(ended, list(range(1, len(began) + 1)), "each read waits for its stream: torch may copy the mask")
         finally:
             del _device_arrays._kinds["torch"]  # pylint: disable=protected-access
 

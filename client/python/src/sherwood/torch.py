@@ -171,6 +171,7 @@ class _Ahead:
         self._stream.wait_event(after)
         with torch.cuda.stream(self._stream):
             calls.get_many(keys, default=0, out=values, found=found)
+        self._stream.synchronize()  # torch may copy the mask after the call
         return values, found
 
 
