@@ -160,13 +160,16 @@ def embedding_prefetched():
 
 @case
 def embedding_prefetched_on_gpu():
-    """layers over a Device of this machine's GPU that prefetch have the losses and rows of layers that do not"""
+    """layers over a Device of this machine's GPU that prefetch have the losses and rows of layers that do not; refused in stream order"""
     torch = needs_gpu()
     import sherwood.torch  # pylint: disable=import-outside-toplevel,redefined-outer-name
     with clients(*ROWS) as kinds:
-        for device, wait in kinds[1:]:
-            compare_prefetches(torch, sherwood.torch.Table(device, wait=wait), kinds[0][0])
-            device.check(wait=True)
+        device = kinds[1][0]
+        compare_prefetches(torch, sherwood.torch.Table(device), kinds[0][0])
+        layer, keys = sherwood.torch.Embedding(sherwood.torch.Table(device, wait=False), 4, lr=1), torch.tensor([901, 902], device="cuda")
+        raises(sherwood.Refused, "make the Table with wait=True", layer.prefetch, keys)
+        equal(layer(keys).tolist(), [[0] * 4] * 2, "the layer reads without prefetch")
+        device.check(wait=True)
 
 
 @case
@@ -229,6 +232,10 @@ def embedding_attached():
                 in_child(lambda: raises(sherwood.Lost, "belongs to the process", layer.prefetch, keys))
                 layer.prefetch(keys)
                 layer._batches[0]._future.result()  # pylint: disable=protected-access
+                table.wait = False  # as of a Table in stream order
+                raises(sherwood.Refused, "wait=False, and a read ahead may miss its calls: make the Table with wait=True", layer.prefetch, keys)
+                equal(len(layer._batches), 1, "a batch that was refused is gone")  # pylint: disable=protected-access
+                table.wait = True
                 device.close()
                 raises(sherwood.Refused, "this Device is closed", layer.prefetch, keys)
             check(set(began) == {stream} and len(began) == len(waited) > 100, f"reads: {len(began)}, events: {len(waited)}")

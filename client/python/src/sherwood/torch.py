@@ -124,7 +124,9 @@ class Table:
 
     def begin_lookup(self, keys: torch.Tensor) -> Future[Any]:
         """Begins to read the values of keys. The result is that of lookup: of the writes that the caller has made before, and perhaps
-        of later ones. Not an operator."""
+        of later ones. Not an operator. A Table with wait=False raises Refused."""
+        if not self.wait:
+            raise Refused("prefetch, begin_lookup: this Table has wait=False, and a read ahead may miss its calls: make the Table with wait=True")
         if isinstance(self.calls, Client):
             return self.calls.submit.get_many(keys.contiguous())
         if self._ahead is None:
@@ -159,7 +161,7 @@ class _Ahead:
         self._stream: Any = None
 
     def begin(self, table: Table, keys: torch.Tensor) -> Future[Any]:
-        """Begins a read behind the work that the caller's stream has: its earlier writes, and the uses of memory that it had before."""
+        """Begins a read behind the work that the caller's stream has: it may still use the memory of the keys and the results."""
         calls: Any = table.calls
         calls._use().use()  # in a forked child there is no thread
         values, found = _results(table, keys)
@@ -188,7 +190,8 @@ class Embedding(torch.nn.Module):
     expiry: a row that vanishes between the passes would come back as its gradient alone. The rows are not in the
     state_dict: a checkpoint of them is a snapshot of the server (SAVE).
 
-    `prefetch(keys)` begins to read the rows of a batch to come: over a connection of its own, or by a thread over a Device:
+    `prefetch(keys)` begins to read the rows of a batch to come: over a connection of its own, or by a thread over a Device. A
+    Table with wait=False has no prefetch:
 
         rows = layer(keys)
         layer.prefetch(next_keys)            # its rows come while this batch computes
@@ -223,9 +226,10 @@ class Embedding(torch.nn.Module):
         """Begins to read the rows of keys. The next call of the layer with equal keys uses them.
 
         The results are those without prefetch: the layer reads rows again that a layer of this table has trained or stored
-        meanwhile, also over another address of the server or over a Device that waits. Over a Device the read begins after the work
-        that the current stream has, so writes in the order of that stream are in it. A write of another trainer between the
-        two calls may be missing. At most `prefetched_max` batches wait for their call, and prefetch raises an error if that many wait.
+        meanwhile, also over another address of the server or over a Device that waits. A write of another trainer between the two calls
+        may be missing. Over a Device the read begins after the work that the current stream has. A Table with wait=False raises
+        Refused: make it with wait=True. At most `prefetched_max` batches wait for their call, and prefetch raises an error if that
+        many wait.
         """
         if len(self._batches) >= self.prefetched_max:
             raise Refused(f"prefetch: {len(self._batches)} batches wait for a call of the layer with their keys: call it, drop them by"
