@@ -135,6 +135,15 @@ def torchrec_eviction():
         rows_of(users, kept)
         users.evict()
         equal((len(kept), rows_of(users, [5000]), users.evict(), rows_of(users.eval(), [5000])), (256, [256], None, [256]), "turned away")
+    with tempfile.TemporaryDirectory() as path:
+        full = (*IDS, "--ids", "2560", "--capacity", "2560", "--engine", "cache", "--data-dir", path)
+        with daemon(*full) as server, sherwood.connect(server.unix) as client:
+            users = ManagedCollision(client, 2561)
+            rows_of(users, range(10000))
+            state, held = users.state_dict(), len(client)
+        with daemon(*full) as server, sherwood.connect(server.unix) as client:
+            ManagedCollision(client, 2561).load_state_dict(state)
+            check(len(client) < held, "the start dropped raw ids")
 
 
 @case

@@ -158,16 +158,21 @@ class ManagedCollision(ManagedCollisionModule):
     def get_extra_state(self) -> torch.Tensor:
         """Returns the checksum of the map, for the state_dict. Take it together with a snapshot of the server (SAVE).
 
-        With a ttl there is none: raw ids lose their rows as time passes, and their times count in the checksum.
+        With a ttl there is none: raw ids lose their rows as time passes, and their times count in the checksum. Nor is there one with
+        `--engine cache`: a start from the snapshot of a full cache drops some raw ids.
         """
-        return self._checksum() if self._ttl is None else torch.empty(0, dtype=torch.uint8)
+        return self._checksum() if self._keeps() else torch.empty(0, dtype=torch.uint8)
+
+    def _keeps(self) -> bool:
+        """Returns whether raw ids keep their rows until they are deleted."""
+        return self._ttl is None and not self._client._layout().is_cache  # pylint: disable=protected-access
 
     def _checksum(self) -> torch.Tensor:
         return torch.tensor(bytearray(self._client.digest().sums.encode("ascii")), dtype=torch.uint8)
 
     def set_extra_state(self, state: torch.Tensor) -> None:
-        """Checks that the server has the map of the state_dict, if that has a checksum and the module no ttl."""
-        if len(state) > 0 and self._ttl is None and not torch.equal(state.cpu(), self._checksum()):
+        """Checks that the server has the map of the state_dict, if that has a checksum and raw ids keep their rows."""
+        if len(state) > 0 and self._keeps() and not torch.equal(state.cpu(), self._checksum()):
             raise Refused("ManagedCollision: the ids of the server are not those of this state_dict: start the server from the"
                           " snapshot that was taken with it")
 
