@@ -5,7 +5,8 @@
     users = ManagedCollision(sherwood.connect(address), 1_000_000)     # of a server with --ids 999999
     collection = ManagedCollisionCollection({"users": users}, configs)
 
-No two raw ids share a row, several trainers may use one map, and it survives restarts with the server.
+No two raw ids share a row, except in a batch whose raw ids evict each other from a cache. Several trainers may use one map, and it
+survives restarts with the server.
 """
 
 from __future__ import annotations
