@@ -62,6 +62,22 @@ static void change_engine(struct sw_table_options *options)
     set_capacity(config, most);
 }
 
+/* Each slot of a cache of ids has one. So unless they were given, the capacity is at most their
+ * number, and the table grows to it. */
+static void fit_to_ids(struct sw_table_options *options)
+{
+    struct sw_config *config = &options->config;
+    const uint64_t most = options->given[SW_OPTION_AT_max_capacity] && config->max_capacity != 0
+                              ? config->max_capacity
+                              : config->ids;
+    if (!options->given[SW_OPTION_AT_capacity]) {
+        config->capacity = most < SW_TABLE_CAPACITY_FIRST ? most : SW_TABLE_CAPACITY_FIRST;
+    }
+    if (!options->given[SW_OPTION_AT_max_capacity]) {
+        config->max_capacity = config->ids > config->capacity ? config->ids : 0;
+    }
+}
+
 int sw_table_options_set(struct sw_table_options *options, const char *name, const char *value,
                          char *error, size_t error_bytes)
 {
@@ -97,6 +113,10 @@ int sw_table_options_set(struct sw_table_options *options, const char *name, con
     if (options->given[SW_OPTION_AT_capacity] && !options->given[SW_OPTION_AT_max_capacity] &&
         options->config.max_capacity < options->config.capacity) {
         options->config.max_capacity = 0;
+    }
+    if (sw_config_numbers_slots(&options->config) &&
+        (options->given[SW_OPTION_AT_ids] || options->given[SW_OPTION_AT_engine])) {
+        fit_to_ids(options);
     }
     return 0;
 }

@@ -11,6 +11,7 @@ import threading
 import wire
 from data_directory import SMALL, Directory, does_not_start, durable
 from faults import Faults
+from frame_tables import table
 from harness import Server, case, check, equal, error_of, eventually, main, refusal, start
 from replication import caught_up, info, replica_of
 from ring import FOUND, KEYS, VALUES, Ring, numbers, place, serving
@@ -263,6 +264,14 @@ def several_tables():
             equal(replies.ask("SELECT", "words"), "OK", "SELECT")
             equal(ids_of(replies, 71, 72, 73), ([1, 0, 2], [1, 2]), "after a restart")
             check("different shapes" in (said := error_of(replies, "TABLE", "SWAP", "default", "words")), said)
+        for largest in ("0", "2M"):  # of the default table, which limits other tables
+            with start(*IDS[:2], "--max-capacity", largest) as server, server.replies() as replies:
+                for words, slots in (("ids 1000", (896, 896)), ("ids 100K", (64 << 10, 102400)), ("ids 1000 capacity 256", (256, 896)),
+                                     ("capacity 256 max-capacity 0 ids 1000", (256, 256)), ("ids 1000 max-capacity 512", (512, 512))):
+                    equal(replies.ask("TABLE", "CREATE", "cached", "engine", "cache", *words.split()), "OK", words)
+                    facts = table(replies, "cached")
+                    equal((facts["slots"], facts["slots-max"]), slots, words)
+                    equal(replies.ask("TABLE", "DROP", "cached"), "OK", words)
 
 
 class Held:
