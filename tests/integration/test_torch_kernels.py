@@ -249,7 +249,9 @@ def refusals():
                        out=given[1], found=given[2], stream=0)
         raises(sherwood.Refused, "found: the storage of the tensor is empty", device.delete_many, put(torch.arange(16)), found=given[2])
         with sherwood.connect(device._place[0].address) as client:  # pylint: disable=protected-access
-            raises(sherwood.Refused, "values: the storage of the tensor is empty", client.set_many, torch.arange(16), given[2].view(torch.uint8))
+            host = torch.zeros(16, dtype=torch.uint8)
+            host.untyped_storage().resize_(0)
+            raises(sherwood.Refused, "values: the storage of the tensor is empty", client.set_many, torch.arange(16), host)
         bytes_ = put(torch.full((9,), 7, dtype=torch.int64))
         one.lookup_into(keys, put(values), bytes_)  # Python stores a mask in any dtype
         equal(bytes_.tolist(), [0] * 9)
