@@ -23,7 +23,7 @@
 #define FEW_GROUPS 1024
 #define NONE UINT32_MAX
 /* Lower than any value of the room: a batch has at most 2^28 operations. */
-#define NOWHERE (-(1 << 30))
+#define NO_PEAK (-(1 << 30))
 
 /* A change of the room y: y -> max(y + gain, least). */
 struct change {
@@ -96,7 +96,7 @@ static __device__ inline struct need need_of(const struct sw_cuda_groups *groups
 /* Returns the change of the room by a group of one operation. */
 static __device__ inline struct change change_of(struct need need)
 {
-    return {-need.net, need.peak > 0 ? 0 : NOWHERE};
+    return {-need.net, need.peak > 0 ? 0 : NO_PEAK};
 }
 
 /* Decides the groups of a tile in order, by one thread. */
@@ -117,8 +117,8 @@ static __device__ inline bool decide_tile(struct admit_memory *memory, struct ne
 {
     bool refused = false;
     for (;;) {
-        const struct change nothing = {0, NOWHERE};
-        const struct change own = {refused ? 0 : -need.net, NOWHERE};
+        const struct change nothing = {0, NO_PEAK};
+        const struct change own = {refused ? 0 : -need.net, NO_PEAK};
         struct change before;
         struct change all;
         change_scan(memory->scan).ExclusiveScan(own, before, nothing, join_changes(), all);
@@ -161,7 +161,7 @@ static __device__ inline bool decide_tile(struct admit_memory *memory, struct ne
 static __device__ inline bool decide_units(struct admit_memory *memory, struct need need,
                                            int32_t *room)
 {
-    const struct change nothing = {0, NOWHERE};
+    const struct change nothing = {0, NO_PEAK};
     struct change before;
     struct change all;
     change_scan(memory->scan).ExclusiveScan(change_of(need), before, nothing, join_changes(), all);
@@ -215,7 +215,7 @@ static __device__ inline struct change join_part(const struct sw_cuda_groups *gr
                                                  struct admit_memory *memory, uint32_t first,
                                                  uint32_t end)
 {
-    const struct change nothing = {0, NOWHERE};
+    const struct change nothing = {0, NO_PEAK};
     struct change joined = nothing;
     for (uint32_t from = first; from < end; from += ADMIT_BLOCK) {
         struct change before;
@@ -242,7 +242,7 @@ decide_by_parts(cooperative_groups::grid_group grid, struct sw_cuda_control *con
     const uint32_t end = min(first + part, count);
     struct change *changes = (struct change *)groups->peaks; /* groups of one operation do not use
                                                                 `peaks` */
-    const struct change nothing = {0, NOWHERE};
+    const struct change nothing = {0, NO_PEAK};
     if (first < end) {
         const struct change own = join_part(groups, round, memory, first, end);
         if (threadIdx.x == 0) {
