@@ -104,9 +104,9 @@ static uint64_t groups(const char *text)
     return sw_memory_of_groups(text, root_2, root_1, false);
 }
 
-TestSuite(groups, .init = set_up, .fini = tear_down);
+TestSuite(control_groups, .init = set_up, .fini = tear_down);
 
-Test(groups, version_2)
+Test(control_groups, version_2)
 {
     equal(groups("0::/a/b\n"), UINT64_MAX, "no such files");
     put(root_2, "/a/b", "memory.max", "max\n");
@@ -128,7 +128,7 @@ Test(groups, version_2)
 }
 
 /* The limits alone, whatever is in use: the same at each start. */
-Test(groups, limits)
+Test(control_groups, limits)
 {
     put(root_2, "/a/b", "memory.max", "5000\n");
     equal(sw_memory_of_groups("0::/a/b\n", root_2, root_1, true), 5000, "without a usage");
@@ -141,7 +141,7 @@ Test(groups, limits)
     equal(sw_memory_of_groups("", root_2, root_1, true), UINT64_MAX, "nothing");
 }
 
-Test(groups, page_cache_is_not_used)
+Test(control_groups, page_cache_is_not_used)
 {
     put(root_2, "/a", "memory.max", "10000\n");
     put(root_2, "/a", "memory.current", "9900\n");
@@ -157,7 +157,7 @@ Test(groups, page_cache_is_not_used)
     equal(groups("4:memory:/a\n"), 1600, "version 1");
 }
 
-Test(groups, version_1)
+Test(control_groups, version_1)
 {
     put(root_1, "/jobs/7", "memory.limit_in_bytes", "9223372036854771712\n");
     put(root_1, "/jobs/7", "memory.usage_in_bytes", "4096\n");
