@@ -17,7 +17,7 @@
 /* Do caches alone have this operation on keys? ASSIGN is made from one that they have. */
 static bool is_of_caches(uint32_t operation)
 {
-    const uint64_t operations = SW_OPS_CACHE & ~(SW_OPS_INTEGERS | SW_OPS_ROWS);
+    const uint64_t operations = SW_OPS_CACHE & ~SW_OPS_INTEGERS & ~SW_OPS_ROWS;
     return sw_operation_is_data(operation) && !sw_operation_gives_ids(operation) &&
            SW_OPS_HAS(operations, sw_operation_op(operation));
 }
