@@ -18,7 +18,7 @@
 /* A thousand tables have at most 128 MiB more than one. */
 #define BAR_BYTES ((128ULL << 20) / 1000)
 /* Most bytes of the heap for a table with these queues. */
-#define HEAP_BYTES (40U << 10)
+#define HEAP_BYTES (44U << 10)
 #define LOOPS 4U
 /* Each loop has a queue for frames, one for RESP and one for commands that read and write. */
 #define QUEUES (3 * LOOPS)
