@@ -40,7 +40,9 @@ def write_lives(path, lives, writes=12, ends=lambda life: "kill", snapshot_in=No
 
 
 def exported(path):
-    """Returns the sequences of the log's writes, as export prints them. A message may precede the heads of the columns."""
+    """Returns the sequences of the log's writes, as export prints them. A message may precede the heads of the columns. --fix may leave no log."""
+    if not list(pathlib.Path(path).glob("log-*")):
+        return []
     return [int(line.split(",")[0]) for line in run(CLI, "log", "export", str(path)).splitlines() if line[:1].isdigit()]
 
 
