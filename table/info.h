@@ -91,6 +91,8 @@ struct sw_table_stats {
                              counted */
 };
 void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats);
+/* Returns sw_table_stats.grown alone, without the sums over the queues. */
+uint64_t sw_table_grown(const struct sw_table *table);
 
 #ifdef __cplusplus
 }

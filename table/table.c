@@ -236,6 +236,11 @@ void sw_table_info(const struct sw_table *table, struct sw_table_info *info)
     };
 }
 
+uint64_t sw_table_grown(const struct sw_table *table)
+{
+    return sw_table_facts_of(table).grown;
+}
+
 void sw_table_stats(const struct sw_table *table, struct sw_table_stats *stats)
 {
     const struct sw_sums sums = sw_table_sums(table);

@@ -53,13 +53,6 @@ void sw_flights_init(struct sw_flights *flights, struct sw_submitter *submitter,
     sw_list_init(&flights->held);
 }
 
-static uint64_t growths(const struct sw_submitter *submitter)
-{
-    struct sw_table_stats stats;
-    sw_table_stats(submitter->table, &stats);
-    return stats.grown;
-}
-
 /* Returns from how many milliseconds on a write is an event of LATENCY if the table grows in it; 0:
  * never. A small table in host memory grows inside the submit. A large one is held until it has
  * grown. */
@@ -119,7 +112,7 @@ static void note_growth(const struct sw_submitter *submitter, const struct sw_ba
 {
     const uint64_t limit_ms = threshold_ms(submitter, batch);
     const uint64_t us = now_us() - since_us;
-    if (limit_ms != 0 && us / 1000 >= limit_ms && growths(submitter) > grown) {
+    if (limit_ms != 0 && us / 1000 >= limit_ms && sw_table_grown(submitter->table) > grown) {
         sw_timings_event(submitter->timings, SW_LATENCY_GROWTH, us);
     }
 }
@@ -128,7 +121,7 @@ static int submit(struct sw_submitter *submitter, struct sw_flight *flight)
 {
     struct sw_batch *batch = &flight->batch;
     const bool is_timed = threshold_ms(submitter, batch) != 0;
-    flight->grown = is_timed ? growths(submitter) : 0;
+    flight->grown = is_timed ? sw_table_grown(submitter->table) : 0;
     flight->held_since_us = 0;
     int status = submitter->queue != NULL ? SW_OK : sw_submitter_open(submitter);
     status = status != SW_OK ? status : sw_batch_submit(submitter->queue, batch);
