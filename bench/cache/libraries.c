@@ -18,3 +18,7 @@ const struct sw_cachebench_library *const sw_cachebench_libraries[] = {
 #endif
     NULL,
 };
+
+_Static_assert(sizeof(sw_cachebench_libraries) / sizeof(sw_cachebench_libraries[0]) <=
+                   SW_CACHEBENCH_LIBRARIES_MAX,
+               "options have room for each library and NULL");

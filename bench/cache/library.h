@@ -87,6 +87,8 @@ struct sw_cachebench_library {
                  const struct sw_cachebench_arrays *arrays, uint64_t count);
 };
 
+#define SW_CACHEBENCH_LIBRARIES_MAX 16 /* with the NULL that ends the list */
+
 /* The libraries of this build; the list ends with NULL. Static storage. */
 extern const struct sw_cachebench_library *const sw_cachebench_libraries[];
 

@@ -47,8 +47,7 @@ static void choose_libraries(struct sw_cachebench_options *options)
 {
     int kept = 0;
     for (int l = 0; sw_cachebench_libraries[l] != NULL; l++) {
-        if (kept + 1 < SW_CACHEBENCH_LIBRARIES_MAX &&
-            is_wanted(options, sw_cachebench_libraries[l])) {
+        if (is_wanted(options, sw_cachebench_libraries[l])) {
             options->libraries[kept++] = sw_cachebench_libraries[l];
         }
     }
@@ -57,7 +56,7 @@ static void choose_libraries(struct sw_cachebench_options *options)
 static bool take_libraries(void *context, const char *text, char *why, size_t why_size)
 {
     struct sw_cachebench_options *options = context;
-    const char *names[SW_CACHEBENCH_LIBRARIES_MAX + 1] = {NULL};
+    const char *names[SW_CACHEBENCH_LIBRARIES_MAX] = {NULL};
     bool wanted[SW_CACHEBENCH_LIBRARIES_MAX];
     (void)why;
     (void)why_size;

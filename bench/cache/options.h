@@ -13,7 +13,6 @@
 
 #define SW_CACHEBENCH_REPS_MAX 1000
 #define SW_CACHEBENCH_LIST_MAX 16
-#define SW_CACHEBENCH_LIBRARIES_MAX 8
 #define SW_CACHEBENCH_DIM_MAX 256
 #define SW_CACHEBENCH_WINDOW_PART 4 /* 1/4 of the capacity: keys that are surely present */
 

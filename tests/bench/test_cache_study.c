@@ -11,6 +11,14 @@
 #include "bench/cache/study.h"
 #include "tests/bench/study_files.h"
 
+/* The list of a build with HierarchicalKV. */
+#define SW_PEER_HKV
+#define sw_cachebench_libraries libraries_with_peers
+#include "bench/cache/libraries.c"
+#undef sw_cachebench_libraries
+const struct sw_cachebench_library sw_cachebench_hkv, sw_cachebench_hkv_host;
+const struct sw_cachebench_library sw_cachebench_hkv_memory, sw_cachebench_hkv_memory_gpu;
+
 TestSuite(cache_study, .timeout = 120);
 
 /* --- command line ----------------------------------------------------------------------------- */
