@@ -133,15 +133,20 @@ static int submit(struct sw_submitter *submitter, struct sw_flight *flight)
     return status;
 }
 
-/* Submits waiting flights of all lists until the queue is full or the gate is closed. */
-static void submit_waiting(struct sw_submitter *submitter)
+/* Submits waiting flights of all lists until the queue is full or the gate is closed. A table in
+ * host memory carries them out here, and many wait behind its growth. So this begins none later
+ * than SW_ITERATION_NS after *first_us, when the first of several calls began one; 0: no call has.
+ */
+static void submit_waiting(struct sw_submitter *submitter, uint64_t *first_us)
 {
     while (!sw_list_is_empty(&submitter->waiting)) {
         struct sw_flight *flight = SW_CONTAINER(submitter->waiting.next, struct sw_flight, link);
-        if (!pass_gate(submitter, flight)) {
+        const uint64_t since_us = now_us();
+        *first_us = *first_us != 0 ? *first_us : since_us;
+        if (since_us - *first_us >= SW_ITERATION_NS / 1000 || !pass_gate(submitter, flight)) {
             return;
         }
-        __atomic_store_n(&submitter->submitting_since_us, now_us(), __ATOMIC_RELAXED);
+        __atomic_store_n(&submitter->submitting_since_us, since_us, __ATOMIC_RELAXED);
         flight->batch.clock_ms = sw_flight_wall_ms();
         flight->batch.wants_expired_keys = true;
         flight->batch.no_wait = true;
@@ -173,7 +178,8 @@ void sw_flight_start(struct sw_flights *flights, struct sw_flight *flight)
     sw_list_push(&flights->submitter->waiting, &flight->link);
     flights->count++;
     flights->of_generation[flight->generation]++;
-    submit_waiting(flights->submitter);
+    uint64_t first_us = 0;
+    submit_waiting(flights->submitter, &first_us);
 }
 
 bool sw_submitter_is_submitting(const struct sw_submitter *submitter)
@@ -292,10 +298,10 @@ unsigned sw_flights_release(struct sw_flights *flights, bool leaves)
 unsigned sw_flights_poll(struct sw_flights *flights)
 {
     unsigned completed = 0;
-    uint64_t left = flights->count;
+    uint64_t left = flights->count, first_us = 0;
     struct sw_list *before = &flights->list; /* the last flight that stays in the list */
     if (left > 0 && sw_list_is_empty(&flights->list)) {
-        submit_waiting(flights->submitter); /* no completion in this list would do it */
+        submit_waiting(flights->submitter, &first_us); /* no completion in this list would do it */
     }
     for (; left > 0 && before->next != &flights->list; left--) {
         struct sw_flight *flight = SW_CONTAINER(before->next, struct sw_flight, link);
@@ -314,7 +320,7 @@ unsigned sw_flights_poll(struct sw_flights *flights)
         flights->of_generation[flight->generation]--;
         flights->device_lost |= flight->batch.status == SW_E_DEVICE;
         count_batch(flights, flight);
-        submit_waiting(flights->submitter);
+        submit_waiting(flights->submitter, &first_us);
         if (flights->before_done != NULL) {
             flights->before_done(flights->before_context);
         }

@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <uv.h>
 
 #include "server/batch/flight.h"
@@ -21,8 +22,9 @@ struct sw_queue {
     unsigned done;       /* the oldest of these answer their status */
     bool early[FLIGHTS]; /* and so does this one, whatever is older */
     unsigned polled;
-    int refuse; /* what submit says instead, if not SW_OK */
-    int lacks;  /* what its creation says instead */
+    unsigned takes_us; /* a submit takes at least as long */
+    int refuse;        /* what submit says instead, if not SW_OK */
+    int lacks;         /* what its creation says instead */
     unsigned created;
     const struct sw_submitter *submitter;
     unsigned seen_submitting;
@@ -54,6 +56,9 @@ int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
     }
     if (queue->refuse != SW_OK) {
         return queue->refuse;
+    }
+    if (queue->takes_us > 0) {
+        usleep(queue->takes_us);
     }
     batch->_ticket = queue->submitted;
     queue->batches[queue->submitted++] = batch;
@@ -197,6 +202,20 @@ Test(flight, polling_submits_what_nothing_is_ahead_of)
     fixture.queue.room = fixture.queue.done = 1;
     cr_assert_eq(sw_flights_poll(&fixture.others), 1);
     cr_assert_eq(fixture.calls[0], 1);
+}
+
+/* Batches that a table carries out in the submit, and that have waited for its growth. */
+Test(flight, a_poll_leaves_time_to_other_tables)
+{
+    fixture.queue.room = 0;
+    start(FLIGHTS);
+    fixture.queue.room = fixture.queue.done = FLIGHTS;
+    fixture.queue.takes_us = SW_ITERATION_NS / 1000 + 1000;
+    for (unsigned i = 0; i < FLIGHTS; i++) {
+        cr_assert_eq(sw_flights_poll(&fixture.flights), 1);
+        cr_assert_eq(fixture.queue.submitted, i + 1);
+        sw_flights_check(&fixture.flights);
+    }
 }
 
 /* What the watchdog asks: a table may take its time inside a submit, but not for ever. */
