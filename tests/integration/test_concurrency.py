@@ -95,6 +95,85 @@ def others_get_their_turn():
             loader.join()
 
 
+class Flood:
+    """Connections that each keep FRAMES frames for a table in flight. `frames` are sent in turn."""
+    FRAMES = 16
+
+    def __init__(self, server, frames, connections):
+        self.server, self.frames, self.ends, self.statuses = server, frames, threading.Event(), set()
+        self.threads = [threading.Thread(target=self.run, args=(first,), daemon=True) for first in range(connections)]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *why):
+        self.ends.set()
+        for thread in self.threads:
+            thread.join()
+
+    def run(self, at):
+        with self.server.connect() as connection:
+            in_flight = 0
+            while in_flight or not self.ends.is_set():
+                while in_flight < self.FRAMES and not self.ends.is_set():
+                    connection.sendall(self.frames[at % len(self.frames)])
+                    at, in_flight = at + 1, in_flight + 1
+                self.statuses.add(wire.read_frame(connection).status)
+                in_flight -= 1
+
+
+def beside_a_flood(flood, capacity, beside):
+    """A client of the table `quiet` sends `beside`, a command and a frame, while 6 connections flood the default table. In front
+    of each request and behind it, it asks for the server's figures. So they count what the server has done between the two.
+    Returns the growths of the default table."""
+    connections = 6
+    with Server("--loops", "1", "--arena-bytes", "128M", "--capacity", capacity, "--max-capacity", "4M") as server, \
+            server.replies() as replies, server.connect() as frames:
+        equal([replies.ask("TABLE", "CREATE", "quiet", "NUMBER", 7, "CAPACITY", "4K"), replies.ask("SELECT", "quiet"), replies.ask("SET", 1, 5)],
+              ["OK"] * 3, "the other table")
+        command, frame = wire.command(*beside[0]), wire.frame(*beside[1], want_values=beside[1][0] == wire.GET, table=7)
+
+        def by_resp():
+            replies.socket.sendall(wire.command("INFO", "sherwood") + command + wire.command("INFO", "sherwood"))
+            got = [replies.read() for _ in range(3)]
+            check(got[1] in (b"5", "OK"), got[1])
+            lines = [dict(line.split(":", 1) for line in got[i].decode().splitlines() if ":" in line) for i in (0, 2)]
+            return [{name: int(line[name]) for name in ("batches", "growths")} for line in lines]
+
+        def by_frames():
+            frames.sendall(wire.frame(wire.STATS) + frame + wire.frame(wire.STATS))
+            got = [wire.read_frame(frames) for _ in range(3)]
+            equal(got[1].status, wire.OK, got[1].message)
+            return [{name: got[i].figures()[name] for name in ("batches", "growths")} for i in (0, 2)]
+
+        with Flood(server, flood, connections) as flooding:
+            first = server.metrics()["sherwood_batches_total"]
+            for ask in (by_resp, by_frames):
+                between = []
+                while len(between) < 20 or server.metrics()["sherwood_batches_total"] < first + 150 * (1 + (ask is by_frames)):
+                    before, after = ask()
+                    between.append({name: after[name] - before[name] for name in before})
+                most = {name: max(counts[name] for counts in between) for name in between[0]}
+                check(most["batches"] <= connections * Flood.FRAMES / 2 and most["growths"] <= 2,
+                      f"{ask.__name__}: {most} between a request and its reply")
+        check(flooding.statuses <= {wire.OK, wire.OUT_OF_MEMORY}, flooding.statuses)
+        return server.metrics()["sherwood_table_growths_total"]
+
+
+@case
+def tables_share_a_loop():
+    """a few batches of a flood of one table go before a request for another one: of writes, of reads, and of writes that make it grow"""
+    keys = 1 << 15
+    same, new = list(range(keys)), [list(range(first, first + keys)) for first in range(0, 64 * keys, keys)]
+    read, write = (("GET", 1), (wire.GET, [1])), (("SET", 1, 5), (wire.SET, [1], [5]))
+    beside_a_flood([wire.frame(wire.SET, same, same)], "128K", read)
+    beside_a_flood([wire.frame(wire.GET, same)], "128K", write)
+    growths = beside_a_flood([wire.frame(wire.SET, part, part) for part in new], "64", read)
+    check(growths > 3, f"{growths} growths")
+
+
 def pour(connections, data, offsets):
     """Sends to each connection what it accepts, and reads what it has sent."""
     for i, connection in enumerate(connections):
