@@ -25,9 +25,11 @@ TestSuite(shared_reads, .timeout = 120);
 #define OTHERS_MAX 4096U /* other keys of a table, which has room for more */
 #define READ_KEYS 2048U  /* keys of a batch of reads: each of those several times */
 #define ROUNDS 32U
-/* A writer waits for the readers after this number of batches a round. Under a checker a launch
- * takes so long that the writers would delay the reads for minutes. */
+/* A writer waits for the readers after this number of batches a round, or after its share of them
+ * (tested.h). Under a checker a launch takes so long that the writers would delay the reads for
+ * minutes. */
 #define WRITES_A_ROUND 64U
+#define WRITES_A_ROUND_MIN 8U
 
 /* A table whose keys 0 to VERSION_KEYS - 1 all have one value, the number of the last batch of
  * SETs. A batch of reads thus finds one value, of a batch that was not done before the read began,
@@ -118,10 +120,12 @@ static void *write_versions(struct version_thread *me)
 {
     struct random random = random_of(100 + me->number);
     struct io_memory io = {.table = me->all->tables[0].table};
+    const uint32_t share = WRITES_A_ROUND / tested_share();
+    const uint32_t writes_a_round = share > WRITES_A_ROUND_MIN ? share : WRITES_A_ROUND_MIN;
     (void)io_array(&io, READ_KEYS * sizeof(uint64_t));
     (void)io_array(&io, READ_KEYS * sizeof(uint64_t));
     for (uint32_t writes = 0; me->all->readers > 0 && me->errors == 0; writes++) {
-        while (writes > (me->all->rounds + 1) * WRITES_A_ROUND && me->all->readers > 0) {
+        while (writes > (me->all->rounds + 1) * writes_a_round && me->all->readers > 0) {
             usleep(100);
         }
         const uint32_t table =
