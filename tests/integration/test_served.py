@@ -224,16 +224,34 @@ def the_page_begins_with_the_worst_ratio():
         rows = [("sherwood", "get", 0.5, 512, 30), ("peer_a", "get", 0.5, 512, 20), ("peer_b", "get", 0.5, 512, 15),
                 ("sherwood", "get", 0.9, 512, 20), ("peer_a", "get", 0.9, 512, 4), ("memory", "gather_32", "", "", 40),
                 ("sherwood", "delete", 0.5, 512, 1), ("peer_a", "delete", 0.5, 512, 2), ("peer_b", "delete", 0.5, 512, 4),
-                ("sherwood", "growth", 0.5, 512, 3)]
+                ("sherwood", "growth", 0.5, 512, 3), ("memory", "write", "", 1024, 9), ("memory", "write", "", 512, 4)]
         (folder / "summary.csv").write_text(
             "study,library,operation,slot_bits,F,batch,metric,value,unit\n"
             + "".join(f"timing,{library},{operation},64,{load},{batch},gops,{rate},Gops/s\n" for library, operation, load, batch, rate in rows),
             encoding="ascii")
         page = with_results(ROOT / "bench" / "page", name)
         found = [[cell.strip() for cell in row.split("|")[1:-1]] for row in list(page.table_of(page.rows_of("timing", "here/timing")))[2:]]
-        equal(found, [["delete, 32-bit keys", "0.25", "1.00 G", "4.00 G peer_b", "F 0.5, 2^9 keys", "1 of 1", ""],
+        equal(found, [["delete, 32-bit keys", "0.25", "1.00 G", "4.00 G peer_b", "F 0.5, 2^9 keys", "1 of 1", "0.25 write"],
                       ["get, 32-bit keys", "1.50", "30.0 G", "20.0 G peer_a", "F 0.5, 2^9 keys", "0 of 2", "0.75 gather_32"],
                       ["growth, 32-bit keys", "", "3.00 G", "", "F 0.5, 2^9 keys", "", ""]], "rows")
+        equal(sorted({study for studies in page.SECTIONS.values() for study in studies} | {"scaling", "tune"}), sorted(lint_of_figures(name).CODE_OF),
+              "studies on the page, and the two that have pages of their own")
+
+
+@case
+def the_page_compares_tables_with_one():
+    """bench/page: 64 tables beside one table with their keys, at the same frames"""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name) / "here" / "tables"
+        folder.mkdir(parents=True)
+        (folder / "summary.csv").write_text(
+            "study,library,operation,slot_bits,F,batch,metric,value,unit\n"
+            + "".join(f"tables_served,sherwood,{operation},128,,{batch},{metric},{value},1\n" for operation, batch, metric, value in (
+                ("set_by_tables", 4096, "keys_per_second", 5e8), ("set_by_tables", 4096, "ratio_to_one", 0.25),
+                ("set_by_tables_one", 4096, "keys_per_second", 2e9), ("set_by_tables_one", 65536, "keys_per_second", 3e9))), encoding="ascii")
+        page = with_results(ROOT / "bench" / "page", name)
+        equal([tuple(row) for row in page.tables_rows("here/tables")],
+              [("set by tables", 0.25, "500 M", "2.00 G one table", "2^12 keys", "", None)], "rows")
 
 
 @case
