@@ -69,7 +69,10 @@ class Workload:
 
     @property
     def title(self):
-        return f"{self.name}, {self.bits}-bit slots, {self.device or 'no device'}"
+        return f"{self.name}, " + (f"{self.bits}-bit slots, " if self.bits else "") + (self.device or "no device")
+
+    def share_tried(self):
+        return sum(v in self.states for v in self.variants) / len(self.variants)
 
     def coverage(self):
         states = [self.states[v] for v in self.variants if v in self.states]
@@ -162,7 +165,7 @@ def write_files(workloads, rows, options):
         for workload in workloads:
             def metric(library, name, value, unit="1", of=workload):
                 print(f"tune,{library},{of.name},{of.bits},,,{name},{value:.6f},{unit}", file=file)
-            metric("sherwood", "coverage", sum(v in workload.states for v in workload.variants) / len(workload.variants))
+            metric("sherwood", "coverage", workload.share_tried())
             for one in workload.scores[:options.top or 5]:
                 for name in ("score", "min", "max"):
                     metric(one.variant, name if name == "score" else f"speed_up_{name}", getattr(one, name))
@@ -177,11 +180,11 @@ def write_files(workloads, rows, options):
 
 
 def widths_of(name, rows):
-    """The widths that a kernel was measured at; if it was not, those of its study."""
+    """Returns the widths that a kernel was measured at, otherwise those of its study. Without results of the study: one empty width."""
     study = KERNELS[name].study
     found = {width: {row["slot_bits"] for row in rows if row["slot_bits"] and width(row["kernel"])}
              for width in (lambda kernel: kernel == name, lambda kernel: KERNELS[kernel].study == study)}
-    return sorted(next(filter(None, found.values()), ()), key=int)
+    return sorted(next(filter(None, found.values()), {""}), key=lambda width: int(width or 0))
 
 
 def analyze(options):
@@ -191,7 +194,7 @@ def analyze(options):
         raise Wrong(f"--variants {options.variants}: {error}") from error
     rows = [row for row in read_results(options.results) if options.device in row["device"] or not row["device"]]
     workloads = [Workload(name, bits, rows, options.headers) for name in kernels_matching(options.kernels) for bits in widths_of(name, rows)]
-    if not workloads:
+    if not rows:
         raise Wrong(f"{options.results} has no results of these sources: run bench/tune/search.py first")
     if options.coverage or not (options.top or options.export or options.files):
         for workload in workloads:

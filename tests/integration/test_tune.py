@@ -97,6 +97,7 @@ def best_variants():
         check("kif_1.lpk_2.tpb_128.tpm_0: wrong: status 1: a value is wrong" in text, text)
         coverage = folder.analyze()
         check("get_plain, 64-bit slots, NVIDIA H200 (sm_90): 24 of 24 variants (100.0 %), of these 4 wrong, 1 failed" in coverage, coverage)
+        check("\ncuckoo_read, no device: 0 of 4 variants (0.0 %)\n" in coverage, f"a kernel of a study that did not run:\n{coverage}")
         top = folder.analyze("--top", "3")
         equal(re.findall(r"^  (kif\S+) +([\d.]+) +([\d.]+) +([\d.]+) +(\d+) +([\d.]+)", top, re.M)[:3],
               [("kif_4.lpk_1.tpb_256.tpm_0", "1.4500", "0.9000", "2.0000", "2", "802.5"),
