@@ -12,19 +12,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What an owner counts apart. */
+enum sw_growth_memory {
+    SW_GROWTH_OF_TABLE,     /* the memory that the table lies in */
+    SW_GROWTH_ROWS_IN_HOST, /* rows and values in host memory of a table in GPU memory */
+    SW_GROWTH_MEMORIES
+};
+
 struct sw_growth {
     /* Returns whether the table may take `bytes` for new arrays of `slots` slots, beside those that
      * it has. If so, they count until `settled`. `slots` 0: the table will have the slots that it
-     * has, and does without the arrays if they are refused. */
-    bool (*permits)(struct sw_growth *growth, uint64_t slots, uint64_t bytes);
+     * has, and does without the arrays if they are refused. For rows in host memory `slots` is 0.
+     */
+    bool (*permits)(struct sw_growth *growth, enum sw_growth_memory memory, uint64_t slots,
+                    uint64_t bytes);
     /* Ends what `permits` has begun with this number of bytes. The new arrays have replaced the old
      * ones, and sw_growth_has has counted them; or nothing has changed. */
-    void (*settled)(struct sw_growth *growth, uint64_t bytes);
-    /* The same for rows and values in host memory of a table in GPU memory. */
-    bool (*permits_host)(struct sw_growth *growth, uint64_t bytes);
-    void (*settled_host)(struct sw_growth *growth, uint64_t bytes);
-    uint64_t bytes;      /* atomic: memory of the table, as in sw_table_info.bytes_reserved */
-    uint64_t host_bytes; /* atomic: of rows and values in host memory beside it */
+    void (*settled)(struct sw_growth *growth, enum sw_growth_memory memory, uint64_t bytes);
+    /* Atomic: memory of the table. SW_GROWTH_OF_TABLE: as in sw_table_info.bytes_reserved. */
+    uint64_t bytes[SW_GROWTH_MEMORIES];
     /* Atomic: the owner permits no more slots than these, and growth stops there; 0: it stops at
      * the limit of the table. */
     uint64_t slots_max;
@@ -33,7 +39,7 @@ struct sw_growth {
 /* Ask the owner, if the table has one. */
 static inline bool sw_growth_permits(struct sw_growth *growth, uint64_t slots, uint64_t bytes)
 {
-    return growth == NULL || growth->permits(growth, slots, bytes);
+    return growth == NULL || growth->permits(growth, SW_GROWTH_OF_TABLE, slots, bytes);
 }
 /* Returns the slots to which a table of `present` slots should grow that wants `wanted`: no more
  * than the owner permits, in whole buckets of `bucket` slots. If it permits no more than `present`,
@@ -49,7 +55,7 @@ static inline uint64_t sw_growth_slots(const struct sw_growth *growth, uint64_t 
 static inline void sw_growth_settled(struct sw_growth *growth, uint64_t bytes)
 {
     if (growth != NULL) {
-        growth->settled(growth, bytes);
+        growth->settled(growth, SW_GROWTH_OF_TABLE, bytes);
     }
 }
 /* Returns whether the owner would permit arrays that the table may soon need. */
@@ -59,35 +65,35 @@ static inline bool sw_growth_would_permit(struct sw_growth *growth, uint64_t slo
         return true;
     }
     const uint64_t most = __atomic_load_n(&growth->slots_max, __ATOMIC_RELAXED);
-    if ((most != 0 && slots > most) || !growth->permits(growth, 0, bytes)) {
+    if ((most != 0 && slots > most) || !growth->permits(growth, SW_GROWTH_OF_TABLE, 0, bytes)) {
         return false;
     }
-    growth->settled(growth, bytes);
+    growth->settled(growth, SW_GROWTH_OF_TABLE, bytes);
     return true;
 }
 /* Likewise for host memory; 0 bytes are always permitted. */
 static inline bool sw_growth_permits_host(struct sw_growth *growth, uint64_t bytes)
 {
-    return growth == NULL || bytes == 0 || growth->permits_host(growth, bytes);
+    return growth == NULL || bytes == 0 ||
+           growth->permits(growth, SW_GROWTH_ROWS_IN_HOST, 0, bytes);
 }
 static inline void sw_growth_settled_host(struct sw_growth *growth, uint64_t bytes)
 {
     if (growth != NULL && bytes != 0) {
-        growth->settled_host(growth, bytes);
-    }
-}
-static inline void sw_growth_has_host(struct sw_growth *growth, uint64_t bytes)
-{
-    if (growth != NULL) {
-        __atomic_store_n(&growth->host_bytes, bytes, __ATOMIC_RELAXED);
+        growth->settled(growth, SW_GROWTH_ROWS_IN_HOST, bytes);
     }
 }
 /* The memory of the table has changed. */
 static inline void sw_growth_has(struct sw_growth *growth, uint64_t bytes)
 {
     if (growth != NULL) {
-        __atomic_store_n(&growth->bytes, bytes, __ATOMIC_RELAXED);
+        __atomic_store_n(&growth->bytes[SW_GROWTH_OF_TABLE], bytes, __ATOMIC_RELAXED);
     }
 }
-
+static inline void sw_growth_has_host(struct sw_growth *growth, uint64_t bytes)
+{
+    if (growth != NULL) {
+        __atomic_store_n(&growth->bytes[SW_GROWTH_ROWS_IN_HOST], bytes, __ATOMIC_RELAXED);
+    }
+}
 #endif

@@ -13,10 +13,18 @@ static struct sw_account *account_of(struct sw_list *link)
 
 /* The functions below are called with the lock held. */
 
-static uint64_t bytes_of(const struct sw_account *account)
+static uint64_t larger(uint64_t a, uint64_t b)
 {
-    return account->growing +
-           (account->has_table ? __atomic_load_n(&account->growth.bytes, __ATOMIC_RELAXED) : 0);
+    return a > b ? a : b;
+}
+
+/* While the table grows, its old and its new arrays count: once, also between the moment at which
+ * the table reports the new ones and `settled`. */
+static uint64_t bytes_of(const struct sw_account *account, enum sw_growth_memory memory)
+{
+    const struct sw_account_memory *of = &account->memory[memory];
+    const uint64_t bytes = __atomic_load_n(&account->growth.bytes[memory], __ATOMIC_RELAXED);
+    return of->growing > 0 ? larger(bytes, of->before + of->growing) : bytes;
 }
 
 /* While a directory is loaded, its tables had their memory; a replica's tables take what they need
@@ -27,86 +35,98 @@ static bool ignores_limits(const struct sw_ledger *ledger)
            (ledger->follows != NULL && ledger->follows(ledger->owner));
 }
 
-/* Returns what refuses the account `more` bytes with these limits. */
-static enum sw_ledger_refusal check(struct sw_account *account, uint64_t more, uint64_t bytes_min,
-                                    uint64_t bytes_max)
+/* Returns the bytes that count for the table: its memory, or its memory-min. */
+static uint64_t share_of(const struct sw_account *account, enum sw_growth_memory memory)
 {
-    struct sw_ledger *ledger = account->ledger;
-    const uint64_t own = bytes_of(account) + more;
-    uint64_t all = own > bytes_min ? own : bytes_min;
+    const uint64_t bytes = bytes_of(account, memory);
+    return memory == SW_GROWTH_OF_TABLE ? larger(bytes, account->bytes_min) : bytes;
+}
+
+static uint64_t sum_of_shares(const struct sw_ledger *ledger, enum sw_growth_memory memory)
+{
+    uint64_t all = 0;
+    SW_LIST_EACH(&ledger->accounts, link)
+    {
+        all += share_of(account_of(link), memory);
+    }
+    return all;
+}
+
+/* Returns whether `share` of the account and those of the other tables, which are part of the sum
+ * `all`, exceed `most`. Tables change their memory at any time. */
+static bool exceeds(const struct sw_account *account, enum sw_growth_memory memory, uint64_t all,
+                    uint64_t share, uint64_t most)
+{
+    const uint64_t own = sw_list_is_linked(&account->link) ? share_of(account, memory) : 0;
+    return most != 0 && share + all - (own < all ? own : all) > most;
+}
+
+/* Returns what refuses the account `more` bytes with these limits. `all`: the sum of shares. */
+static enum sw_ledger_refusal check(const struct sw_account *account, uint64_t all, uint64_t more,
+                                    uint64_t bytes_min, uint64_t bytes_max)
+{
+    const uint64_t own = bytes_of(account, SW_GROWTH_OF_TABLE) + more;
     if (bytes_max != 0 && own > bytes_max) {
         return SW_LEDGER_TABLE_MAX;
     }
-    SW_LIST_EACH(&ledger->accounts, link)
-    {
-        const struct sw_account *other = account_of(link);
-        const uint64_t bytes = other == account ? 0 : bytes_of(other);
-        all += other == account ? 0 : bytes > other->bytes_min ? bytes : other->bytes_min;
-    }
-    return ledger->bytes_max != 0 && all > ledger->bytes_max ? SW_LEDGER_TABLES_MAX
-                                                             : SW_LEDGER_PERMITS;
+    return exceeds(account, SW_GROWTH_OF_TABLE, all, larger(own, bytes_min),
+                   account->ledger->bytes_max)
+               ? SW_LEDGER_TABLES_MAX
+               : SW_LEDGER_PERMITS;
 }
 
-static bool has_room_in_host(const struct sw_ledger *ledger, uint64_t more)
+static enum sw_ledger_refusal check_host(const struct sw_account *account, uint64_t all,
+                                         uint64_t more)
 {
-    uint64_t all = more;
-    SW_LIST_EACH(&ledger->accounts, link)
-    {
-        const struct sw_account *account = account_of(link);
-        all +=
-            account->growing_host + __atomic_load_n(&account->growth.host_bytes, __ATOMIC_RELAXED);
+    const uint64_t own = bytes_of(account, SW_GROWTH_ROWS_IN_HOST) + more;
+    return exceeds(account, SW_GROWTH_ROWS_IN_HOST, all, own, account->ledger->host_max)
+               ? SW_LEDGER_HOST_MAX
+               : SW_LEDGER_PERMITS;
+}
+
+/* Returns what refuses a table arrays of `slots` slots, as sw_growth.permits. `all`: the sum of
+ * shares of this memory. */
+static enum sw_ledger_refusal judge(const struct sw_account *account, uint64_t all,
+                                    enum sw_growth_memory memory, uint64_t slots, uint64_t bytes)
+{
+    const bool ignores = ignores_limits(account->ledger);
+    if (memory == SW_GROWTH_ROWS_IN_HOST) {
+        return check_host(account, all, bytes);
     }
-    return ledger->host_max == 0 || all <= ledger->host_max;
+    if (!ignores && account->growth.slots_max != 0 && slots > account->growth.slots_max) {
+        return SW_LEDGER_CAPACITY;
+    }
+    return check(account, all, bytes, account->bytes_min, ignores ? 0 : account->bytes_max);
 }
 
 /* --- growth ----------------------------------------------------------------------------------- */
 
-static bool permits(struct sw_growth *growth, uint64_t slots, uint64_t bytes)
+static bool permits(struct sw_growth *growth, enum sw_growth_memory memory, uint64_t slots,
+                    uint64_t bytes)
 {
     struct sw_account *account = SW_CONTAINER(growth, struct sw_account, growth);
-    const bool ignores = ignores_limits(account->ledger);
+    struct sw_account_memory *of = &account->memory[memory];
     pthread_mutex_lock(&account->ledger->lock);
     const enum sw_ledger_refusal refusal =
-        !ignores && account->growth.slots_max != 0 && slots > account->growth.slots_max
-            ? SW_LEDGER_CAPACITY
-            : check(account, bytes, account->bytes_min, ignores ? 0 : account->bytes_max);
+        judge(account, sum_of_shares(account->ledger, memory), memory, slots, bytes);
     if (refusal == SW_LEDGER_PERMITS) {
-        account->growing += bytes;
+        of->before = of->growing == 0 ? bytes_of(account, memory) : of->before;
+        of->growing += bytes;
     }
-    if (slots != 0) {
+    if (slots != 0 || memory == SW_GROWTH_ROWS_IN_HOST) {
         __atomic_store_n(&account->refusal, (int)refusal, __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&account->ledger->lock);
     return refusal == SW_LEDGER_PERMITS;
 }
 
-static void settled(struct sw_growth *growth, uint64_t bytes)
+static void settled(struct sw_growth *growth, enum sw_growth_memory memory, uint64_t bytes)
 {
     struct sw_account *account = SW_CONTAINER(growth, struct sw_account, growth);
+    struct sw_account_memory *of = &account->memory[memory];
     pthread_mutex_lock(&account->ledger->lock);
-    account->growing -= bytes;
-    pthread_mutex_unlock(&account->ledger->lock);
-}
-
-static bool permits_host(struct sw_growth *growth, uint64_t bytes)
-{
-    struct sw_account *account = SW_CONTAINER(growth, struct sw_account, growth);
-    pthread_mutex_lock(&account->ledger->lock);
-    const bool permits = has_room_in_host(account->ledger, bytes);
-    if (permits) {
-        account->growing_host += bytes;
-    } else {
-        __atomic_store_n(&account->refusal, SW_LEDGER_HOST_MAX, __ATOMIC_RELAXED);
-    }
-    pthread_mutex_unlock(&account->ledger->lock);
-    return permits;
-}
-
-static void settled_host(struct sw_growth *growth, uint64_t bytes)
-{
-    struct sw_account *account = SW_CONTAINER(growth, struct sw_account, growth);
-    pthread_mutex_lock(&account->ledger->lock);
-    account->growing_host -= bytes;
+    of->growing -= bytes;
+    of->before = __atomic_load_n(&growth->bytes[memory], __ATOMIC_RELAXED); /* of other moves */
     pthread_mutex_unlock(&account->ledger->lock);
 }
 
@@ -131,20 +151,17 @@ void sw_ledger_fini(struct sw_ledger *ledger)
 enum sw_ledger_refusal sw_account_open(struct sw_account *account, struct sw_ledger *ledger,
                                        uint64_t bytes, uint64_t bytes_min, uint64_t bytes_max)
 {
-    *account = (struct sw_account){.growth = {.permits = permits,
-                                              .settled = settled,
-                                              .permits_host = permits_host,
-                                              .settled_host = settled_host},
+    *account = (struct sw_account){.growth = {.permits = permits, .settled = settled},
                                    .ledger = ledger,
                                    .bytes_min = bytes_min,
                                    .bytes_max = bytes_max};
     sw_list_init(&account->link);
     const bool ignores = ignores_limits(ledger);
     pthread_mutex_lock(&ledger->lock);
-    const enum sw_ledger_refusal refusal =
-        check(account, bytes, bytes_min, ignores ? 0 : bytes_max);
+    const enum sw_ledger_refusal refusal = check(account, sum_of_shares(ledger, SW_GROWTH_OF_TABLE),
+                                                 bytes, bytes_min, ignores ? 0 : bytes_max);
     if (refusal == SW_LEDGER_PERMITS) {
-        account->growing = bytes;
+        account->memory[SW_GROWTH_OF_TABLE].growing = bytes;
         sw_list_push(&ledger->accounts, &account->link);
     }
     pthread_mutex_unlock(&ledger->lock);
@@ -157,17 +174,19 @@ enum sw_ledger_refusal sw_account_set_table(struct sw_account *account, uint64_t
     if (account->ledger == NULL) {
         return SW_LEDGER_PERMITS;
     }
-    const bool ignores = ignores_limits(account->ledger);
-    pthread_mutex_lock(&account->ledger->lock);
-    account->has_table = true;
-    account->growing = 0;
+    struct sw_ledger *ledger = account->ledger;
+    const bool ignores = ignores_limits(ledger);
+    pthread_mutex_lock(&ledger->lock);
+    account->memory[SW_GROWTH_OF_TABLE].growing = 0;
     sw_growth_has(&account->growth, bytes);
     sw_growth_has_host(&account->growth, host);
-    const enum sw_ledger_refusal refusal =
-        has_room_in_host(account->ledger, 0)
-            ? check(account, 0, account->bytes_min, ignores ? 0 : account->bytes_max)
-            : SW_LEDGER_HOST_MAX;
-    pthread_mutex_unlock(&account->ledger->lock);
+    enum sw_ledger_refusal refusal =
+        check_host(account, sum_of_shares(ledger, SW_GROWTH_ROWS_IN_HOST), 0);
+    if (refusal == SW_LEDGER_PERMITS) {
+        refusal = check(account, sum_of_shares(ledger, SW_GROWTH_OF_TABLE), 0, account->bytes_min,
+                        ignores ? 0 : account->bytes_max);
+    }
+    pthread_mutex_unlock(&ledger->lock);
     return refusal;
 }
 
@@ -191,7 +210,8 @@ enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes
     pthread_mutex_lock(&account->ledger->lock);
     const enum sw_ledger_refusal refusal =
         may_pass && loads ? SW_LEDGER_PERMITS
-                          : check(account, 0, bytes_min, may_pass ? 0 : bytes_max);
+                          : check(account, sum_of_shares(account->ledger, SW_GROWTH_OF_TABLE), 0,
+                                  bytes_min, may_pass ? 0 : bytes_max);
     if (refusal == SW_LEDGER_PERMITS) {
         account->bytes_min = bytes_min;
         account->bytes_max = bytes_max;

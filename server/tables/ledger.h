@@ -12,7 +12,9 @@
  *     the sum over all tables of the larger of memory and memory-min <= tables-memory-max.
  *
  * So no table takes memory that another one was promised. While a table grows, its old and its new
- * arrays count. Memory for expiry times counts as soon as it is allocated, and is not refused.
+ * arrays count. Memory for expiry times counts as soon as it is allocated, and is not refused. A
+ * table that moves to fewer slots gives memory back, so no limit refuses its new arrays; they
+ * count.
  *
  * Threads: any. A mutex protects the accounts; a table that grows waits for it briefly.
  */
@@ -52,12 +54,13 @@ struct sw_account {
     struct sw_growth growth; /* first: the table has a pointer to it */
     struct sw_list link;
     struct sw_ledger *ledger;
-    bool has_table;                /* false: the table is being created */
     uint64_t bytes_min, bytes_max; /* 0: none */
-    uint64_t growing;              /* bytes of new arrays, while the table is created or grows */
-    uint64_t growing_host;         /* the same for rows and values in host memory */
-    int refusal;                   /* atomic: enum sw_ledger_refusal */
-    uint64_t log_bytes;            /* atomic: of the table's writes that loops added to the log */
+    struct sw_account_memory {
+        uint64_t growing; /* bytes of new arrays, while the table is created or grows */
+        uint64_t before;  /* bytes of the table beside them */
+    } memory[SW_GROWTH_MEMORIES];
+    int refusal;        /* atomic: enum sw_ledger_refusal */
+    uint64_t log_bytes; /* atomic: of the table's writes that loops added to the log */
 };
 
 /* Threads: any thread may call `follows`, which must not wait. */

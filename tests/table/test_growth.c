@@ -432,10 +432,13 @@ struct owner {
     uint32_t refused;
 };
 
-static bool permits(struct sw_growth *growth, uint64_t slots, uint64_t bytes)
+static bool permits(struct sw_growth *growth, enum sw_growth_memory memory, uint64_t slots,
+                    uint64_t bytes)
 {
     struct owner *owner = (struct owner *)growth;
-    const uint64_t now = __atomic_load_n(&growth->bytes, __ATOMIC_RELAXED) + owner->growing;
+    (void)memory;
+    const uint64_t now =
+        __atomic_load_n(&growth->bytes[SW_GROWTH_OF_TABLE], __ATOMIC_RELAXED) + owner->growing;
     if (now + bytes > owner->most || (growth->slots_max != 0 && slots > growth->slots_max)) {
         owner->refused += slots != 0;
         return false;
@@ -444,13 +447,9 @@ static bool permits(struct sw_growth *growth, uint64_t slots, uint64_t bytes)
     return true;
 }
 
-static bool permits_host(struct sw_growth *growth, uint64_t bytes)
+static void settled(struct sw_growth *growth, enum sw_growth_memory memory, uint64_t bytes)
 {
-    return permits(growth, 0, bytes);
-}
-
-static void settled(struct sw_growth *growth, uint64_t bytes)
-{
+    (void)memory;
     ((struct owner *)growth)->growing -= bytes;
 }
 
@@ -461,9 +460,9 @@ static void insert_owned(struct fixture *fixture, struct owner *owner, uint64_t 
     for (uint32_t i = 0; i < count; i += 200) {
         fixture_insert_range(fixture, first + i, 200);
         sw_table_info(fixture->table, &fixture->info);
-        cr_assert_eq(owner->growth.bytes, fixture->info.bytes_reserved);
+        cr_assert_eq(owner->growth.bytes[SW_GROWTH_OF_TABLE], fixture->info.bytes_reserved);
         cr_assert_eq(owner->growing, 0);
-        cr_assert_leq(owner->growth.bytes, owner->most);
+        cr_assert_leq(owner->growth.bytes[SW_GROWTH_OF_TABLE], owner->most);
     }
 }
 
@@ -471,17 +470,16 @@ static void insert_owned(struct fixture *fixture, struct owner *owner, uint64_t 
 Test(growth, asks_its_owner)
 {
     struct sw_table_config config = growing(128, 256, 1 << 14);
-    struct owner owner = {.growth = {permits, settled, permits_host, settled, 0, 0, 0},
-                          .most = UINT64_MAX};
+    struct owner owner = {.growth = {.permits = permits, .settled = settled}, .most = UINT64_MAX};
     struct fixture fixture;
     cr_assert_eq(sw_device_create(1, &config.shared), SW_OK);
     config.growth = &owner.growth;
     config.batch_ops_max = 200;
     fixture_open(&fixture, &config);
-    owner.growth.bytes = fixture.info.bytes_reserved;
+    owner.growth.bytes[SW_GROWTH_OF_TABLE] = fixture.info.bytes_reserved;
     insert_owned(&fixture, &owner, 0, 1000);
     const uint64_t slots = fixture.info.capacity_slots;
-    owner.most = owner.growth.bytes;
+    owner.most = owner.growth.bytes[SW_GROWTH_OF_TABLE];
     oracle_limit(fixture.oracle, fixture.info.occupied_max);
     insert_owned(&fixture, &owner, 1000, 4000);
     cr_assert_gt(owner.refused, 0);

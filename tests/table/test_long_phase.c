@@ -30,9 +30,11 @@ struct owner {
     uint32_t waiting; /* growths that wait */
 };
 
-static bool permits(struct sw_growth *growth, uint64_t slots, uint64_t bytes)
+static bool permits(struct sw_growth *growth, enum sw_growth_memory memory, uint64_t slots,
+                    uint64_t bytes)
 {
     struct owner *owner = (struct owner *)growth;
+    (void)memory;
     (void)bytes;
     if (slots == 0) {
         return true;
@@ -48,9 +50,10 @@ static bool permits(struct sw_growth *growth, uint64_t slots, uint64_t bytes)
     return true;
 }
 
-static void settled(struct sw_growth *growth, uint64_t bytes)
+static void settled(struct sw_growth *growth, enum sw_growth_memory memory, uint64_t bytes)
 {
     (void)growth;
+    (void)memory;
     (void)bytes;
 }
 

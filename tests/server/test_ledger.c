@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_ledger.c - what the ledger permits tables that grow, shrink, are altered and dropped.
+ */
+#include <criterion/criterion.h>
+
+#include "server/tables/ledger.h"
+
+enum { TABLES = 3 };
+
+static struct sw_ledger ledger;
+static struct sw_account accounts[TABLES];
+
+/* Table i has 10 * (i + 1) bytes, and 1 byte of rows in host memory. */
+static void set_up(void)
+{
+    sw_ledger_init(&ledger, 100, 10, NULL, NULL);
+    for (uint32_t t = 0; t < TABLES; t++) {
+        const uint64_t bytes = 10 * (t + 1);
+        cr_assert_eq(sw_account_open(&accounts[t], &ledger, 5, 0, 0), SW_LEDGER_PERMITS);
+        cr_assert_eq(sw_account_set_table(&accounts[t], bytes, 1), SW_LEDGER_PERMITS);
+    }
+}
+
+static void tear_down(void)
+{
+    for (uint32_t t = 0; t < TABLES; t++) {
+        sw_account_close(&accounts[t]);
+    }
+    sw_ledger_fini(&ledger);
+}
+
+TestSuite(ledger, .init = set_up, .fini = tear_down);
+
+static bool grows(uint32_t table, uint64_t slots, uint64_t bytes)
+{
+    return sw_growth_permits(&accounts[table].growth, slots, bytes);
+}
+
+/* A table reports its new arrays before it settles. Until then the others may not be refused memory
+ * that is free, and may not take that of the old arrays. */
+Test(ledger, growth_counts_once)
+{
+    struct sw_growth *growth = &accounts[0].growth;
+    cr_assert(grows(0, 20, 20));
+    cr_assert_not(grows(1, 40, 21));
+    sw_growth_has(growth, 20);
+    cr_assert_not(grows(1, 40, 21), "10 old and 20 new bytes");
+    cr_assert(grows(1, 40, 20));
+    sw_growth_settled(&accounts[1].growth, 20);
+    sw_growth_settled(growth, 20);
+    cr_assert_not(grows(1, 40, 31));
+    cr_assert(grows(1, 40, 30));
+    sw_growth_settled(&accounts[1].growth, 30);
+
+    cr_assert(sw_growth_permits_host(growth, 6));
+    sw_growth_has_host(growth, 7);
+    cr_assert_not(sw_growth_permits_host(&accounts[1].growth, 2));
+    cr_assert_eq(sw_account_refusal(&accounts[1]), SW_LEDGER_HOST_MAX);
+    cr_assert(sw_growth_permits_host(&accounts[1].growth, 1));
+    sw_growth_settled_host(&accounts[1].growth, 1);
+    sw_growth_settled_host(growth, 6);
+    cr_assert_not(sw_growth_permits_host(&accounts[1].growth, 2));
+}
+
+/* Two moves of one table at a time count together: of its slots, and of those of its second set. */
+Test(ledger, growths_of_a_table_add_up)
+{
+    cr_assert(grows(0, 20, 20));
+    cr_assert(grows(0, 0, 20));
+    cr_assert_not(grows(1, 40, 1));
+    sw_growth_has(&accounts[0].growth, 20);
+    sw_growth_settled(&accounts[0].growth, 20);
+    cr_assert_not(grows(1, 40, 11));
+    cr_assert(grows(1, 40, 10));
+    sw_growth_settled(&accounts[1].growth, 10);
+    sw_growth_settled(&accounts[0].growth, 20);
+    cr_assert(grows(1, 40, 30));
+    sw_growth_settled(&accounts[1].growth, 30);
+}
