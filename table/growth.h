@@ -31,6 +31,7 @@ struct sw_growth {
     void (*settled)(struct sw_growth *growth, enum sw_growth_memory memory, uint64_t bytes);
     /* Atomic: memory of the table. SW_GROWTH_OF_TABLE: as in sw_table_info.bytes_reserved. */
     uint64_t bytes[SW_GROWTH_MEMORIES];
+    uint64_t slots; /* atomic: that the table has; 0: it has not reported them yet */
     /* Atomic: the owner permits no more slots than these, and growth stops there; 0: it stops at
      * the limit of the table. */
     uint64_t slots_max;
@@ -94,6 +95,13 @@ static inline void sw_growth_has_host(struct sw_growth *growth, uint64_t bytes)
 {
     if (growth != NULL) {
         __atomic_store_n(&growth->bytes[SW_GROWTH_ROWS_IN_HOST], bytes, __ATOMIC_RELAXED);
+    }
+}
+/* The table has this number of slots. */
+static inline void sw_growth_has_slots(struct sw_growth *growth, uint64_t slots)
+{
+    if (growth != NULL) {
+        __atomic_store_n(&growth->slots, slots, __ATOMIC_RELAXED);
     }
 }
 #endif

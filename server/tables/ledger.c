@@ -89,9 +89,13 @@ static enum sw_ledger_refusal check_host(const struct sw_account *account, uint6
 static enum sw_ledger_refusal judge(const struct sw_account *account, uint64_t all,
                                     enum sw_growth_memory memory, uint64_t slots, uint64_t bytes)
 {
+    const uint64_t present = __atomic_load_n(&account->growth.slots, __ATOMIC_RELAXED);
     const bool ignores = ignores_limits(account->ledger);
     if (memory == SW_GROWTH_ROWS_IN_HOST) {
         return check_host(account, all, bytes);
+    }
+    if (slots != 0 && slots < present) {
+        return SW_LEDGER_PERMITS;
     }
     if (!ignores && account->growth.slots_max != 0 && slots > account->growth.slots_max) {
         return SW_LEDGER_CAPACITY;

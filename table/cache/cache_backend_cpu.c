@@ -46,8 +46,7 @@ static int table_open(const struct sw_table_config *config, void **out, char *re
     if (table->slots.ids != 0) {
         sw_cache_ids_number(&table->slots);
     }
-    table->growth.buckets = table->slots.buckets;
-    table->growth.bytes = table->bytes;
+    sw_cache_growth_begin(&table->growth, table->slots.buckets, table->bytes);
     snprintf(reason, reason_size, "host memory");
     *out = table;
     return SW_OK;

@@ -36,13 +36,19 @@ uint64_t sw_cache_growth_buckets(const struct sw_cache_growth *growth, uint64_t 
     return buckets > least ? buckets : least;
 }
 
-void sw_cache_growth_moved(struct sw_cache_growth *growth, uint64_t buckets, uint64_t bytes)
+void sw_cache_growth_begin(struct sw_cache_growth *growth, uint64_t buckets, uint64_t bytes)
 {
     assert(buckets > 0 && buckets <= growth->most);
     __atomic_store_n(&growth->buckets, buckets, __ATOMIC_RELAXED);
     __atomic_store_n(&growth->bytes, bytes, __ATOMIC_RELAXED);
-    growth->moves++;
     sw_growth_has(growth->owner, bytes);
+    sw_growth_has_slots(growth->owner, buckets * SW_CACHE_BUCKET_SLOTS);
+}
+
+void sw_cache_growth_moved(struct sw_cache_growth *growth, uint64_t buckets, uint64_t bytes)
+{
+    sw_cache_growth_begin(growth, buckets, bytes);
+    growth->moves++;
 }
 
 /* Low bits of a cursor, which hold a slot. The bits above hold the number of the layout, from 1

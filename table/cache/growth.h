@@ -22,7 +22,7 @@ struct sw_cache_growth {
     uint64_t resize_failed;
     uint64_t moves;
     uint64_t most;     /* buckets */
-    uint64_t retry_ns; /* monotonic time of the next attempt to grow; 0: growth has not failed */
+    uint64_t retry_ns; /* monotonic time of the next attempt to grow; 0: the last did not fail */
     bool two;          /* the cache has at least two buckets */
     struct sw_growth *owner; /* decides about more memory; borrowed; NULL: nobody does */
 };
@@ -33,6 +33,8 @@ uint64_t sw_cache_growth_wanted(const struct sw_cache_growth *growth, uint64_t e
 /* Returns the number of buckets for a RESIZE to `capacity` slots. */
 uint64_t sw_cache_growth_buckets(const struct sw_cache_growth *growth, uint64_t capacity);
 
+/* The cache was created with these buckets and bytes. */
+void sw_cache_growth_begin(struct sw_cache_growth *growth, uint64_t buckets, uint64_t bytes);
 /* Call these after all entries were moved (reports `bytes` to the owner), after an attempt to grow,
  * and after a RESIZE. */
 void sw_cache_growth_moved(struct sw_cache_growth *growth, uint64_t buckets, uint64_t bytes);

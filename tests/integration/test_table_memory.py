@@ -96,7 +96,11 @@ def limited(memory, of_slots, of_promise):
         check("the table b cannot grow" in got, got)
         check(of_default + of_a <= 4 * MIB // memory.part < 2 * of_b <= 8 * MIB // memory.part, f"default has {of_default} bytes, b {of_b}")
         equal(replies.ask("TABLE", "DROP", "b"), "OK", "DROP")
-        eventually(lambda: fill("default")[1] > of_default, "the table grows into the memory of b, at the end of its pause")
+        eventually(lambda: fill("default")[1] > of_default, "the table grows into the memory of b")
+        if memory is HOST:
+            equal([replies.ask("FLUSHDB"), replies.ask("TABLE", "ALTER", "default", "memory-max", table(replies, "default")["bytes"])], ["OK"] * 2, "ALTER")
+            fewer = int(table(replies, "default")["slots"]) // 2
+            equal(replies.ask("RESIZE", fewer), fewer, "no limit refuses fewer slots")
 
 
 @case

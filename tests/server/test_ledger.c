@@ -11,7 +11,7 @@ enum { TABLES = 3 };
 static struct sw_ledger ledger;
 static struct sw_account accounts[TABLES];
 
-/* Table i has 10 * (i + 1) bytes, and 1 byte of rows in host memory. */
+/* Table i has 10 * (i + 1) bytes, a slot for each byte, and 1 byte of rows in host memory. */
 static void set_up(void)
 {
     sw_ledger_init(&ledger, 100, 10, NULL, NULL);
@@ -19,6 +19,7 @@ static void set_up(void)
         const uint64_t bytes = 10 * (t + 1);
         cr_assert_eq(sw_account_open(&accounts[t], &ledger, 5, 0, 0), SW_LEDGER_PERMITS);
         cr_assert_eq(sw_account_set_table(&accounts[t], bytes, 1), SW_LEDGER_PERMITS);
+        sw_growth_has_slots(&accounts[t].growth, bytes);
     }
 }
 
@@ -77,4 +78,22 @@ Test(ledger, growths_of_a_table_add_up)
     sw_growth_settled(&accounts[0].growth, 20);
     cr_assert(grows(1, 40, 30));
     sw_growth_settled(&accounts[1].growth, 30);
+}
+
+/* No limit refuses a table fewer slots. Its new slots count, also for the others. */
+Test(ledger, fewer_slots_are_permitted)
+{
+    cr_assert_eq(sw_account_set(&accounts[2], 0, 30, 0, false), SW_LEDGER_PERMITS);
+    cr_assert_eq(sw_account_set(&accounts[1], 60, 0, 0, false), SW_LEDGER_PERMITS);
+    cr_assert_not(grows(2, 30, 1));
+    cr_assert_eq(sw_account_refusal(&accounts[2]), SW_LEDGER_TABLE_MAX);
+    cr_assert(grows(2, 29, 29));
+    cr_assert_not(grows(0, 20, 1));
+    cr_assert_eq(sw_account_refusal(&accounts[0]), SW_LEDGER_TABLES_MAX);
+    sw_growth_has(&accounts[2].growth, 10);
+    sw_growth_has_slots(&accounts[2].growth, 10);
+    sw_growth_settled(&accounts[2].growth, 29);
+    cr_assert(grows(0, 20, 20));
+    sw_growth_settled(&accounts[0].growth, 20);
+    cr_assert_not(grows(2, 30, 21), "it has fewer slots now");
 }
