@@ -35,6 +35,9 @@ struct sw_growth {
     /* Atomic: the owner permits no more slots than these, and growth stops there; 0: it stops at
      * the limit of the table. */
     uint64_t slots_max;
+    /* Atomic: the owner would now permit the arrays that it refused last, so the table need not
+     * wait before it asks again. */
+    bool is_eased;
 };
 
 /* Ask the owner, if the table has one. */
@@ -104,4 +107,10 @@ static inline void sw_growth_has_slots(struct sw_growth *growth, uint64_t slots)
         __atomic_store_n(&growth->slots, slots, __ATOMIC_RELAXED);
     }
 }
+/* Returns whether a pause after a growth that failed may end early. */
+static inline bool sw_growth_is_eased(const struct sw_growth *growth)
+{
+    return growth != NULL && __atomic_load_n(&growth->is_eased, __ATOMIC_RELAXED);
+}
+
 #endif

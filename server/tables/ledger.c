@@ -103,6 +103,35 @@ static enum sw_ledger_refusal judge(const struct sw_account *account, uint64_t a
     return check(account, all, bytes, account->bytes_min, ignores ? 0 : account->bytes_max);
 }
 
+static void set_refusal(struct sw_account *account, enum sw_ledger_refusal refusal)
+{
+    __atomic_store_n(&account->refusal, (int)refusal, __ATOMIC_RELAXED);
+}
+
+/* Limits, or the memory of a table, have changed: lets tables whose growth was refused ask again if
+ * the ledger would permit it now. */
+static void ease(struct sw_ledger *ledger)
+{
+    const uint64_t all[SW_GROWTH_MEMORIES] = {
+        sum_of_shares(ledger, SW_GROWTH_OF_TABLE),
+        sum_of_shares(ledger, SW_GROWTH_ROWS_IN_HOST),
+    };
+    SW_LIST_EACH(&ledger->accounts, link)
+    {
+        struct sw_account *account = account_of(link);
+        const enum sw_growth_memory memory =
+            account->refusal == SW_LEDGER_HOST_MAX ? SW_GROWTH_ROWS_IN_HOST : SW_GROWTH_OF_TABLE;
+        if (account->refusal == SW_LEDGER_PERMITS) {
+            continue;
+        }
+        set_refusal(account, judge(account, all[memory], memory, account->refused_slots,
+                                   account->memory[memory].refused));
+        if (account->refusal == SW_LEDGER_PERMITS) {
+            __atomic_store_n(&account->growth.is_eased, true, __ATOMIC_RELAXED);
+        }
+    }
+}
+
 /* --- growth ----------------------------------------------------------------------------------- */
 
 static bool permits(struct sw_growth *growth, enum sw_growth_memory memory, uint64_t slots,
@@ -116,9 +145,13 @@ static bool permits(struct sw_growth *growth, enum sw_growth_memory memory, uint
     if (refusal == SW_LEDGER_PERMITS) {
         of->before = of->growing == 0 ? bytes_of(account, memory) : of->before;
         of->growing += bytes;
+    } else {
+        of->refused = bytes;
     }
     if (slots != 0 || memory == SW_GROWTH_ROWS_IN_HOST) {
-        __atomic_store_n(&account->refusal, (int)refusal, __ATOMIC_RELAXED);
+        account->refused_slots = slots;
+        set_refusal(account, refusal);
+        __atomic_store_n(&growth->is_eased, false, __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&account->ledger->lock);
     return refusal == SW_LEDGER_PERMITS;
@@ -131,6 +164,7 @@ static void settled(struct sw_growth *growth, enum sw_growth_memory memory, uint
     pthread_mutex_lock(&account->ledger->lock);
     of->growing -= bytes;
     of->before = __atomic_load_n(&growth->bytes[memory], __ATOMIC_RELAXED); /* of other moves */
+    ease(account->ledger);
     pthread_mutex_unlock(&account->ledger->lock);
 }
 
@@ -199,6 +233,7 @@ void sw_account_close(struct sw_account *account)
     if (account->ledger != NULL) {
         pthread_mutex_lock(&account->ledger->lock);
         sw_list_remove(&account->link);
+        ease(account->ledger);
         pthread_mutex_unlock(&account->ledger->lock);
         account->ledger = NULL;
     }
@@ -220,7 +255,7 @@ enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes
         account->bytes_min = bytes_min;
         account->bytes_max = bytes_max;
         __atomic_store_n(&account->growth.slots_max, slots_max, __ATOMIC_RELAXED);
-        __atomic_store_n(&account->refusal, SW_LEDGER_PERMITS, __ATOMIC_RELAXED);
+        ease(account->ledger);
     }
     pthread_mutex_unlock(&account->ledger->lock);
     return refusal;

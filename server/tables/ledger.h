@@ -16,6 +16,9 @@
  * table that moves to fewer slots gives memory back, so no limit refuses its new arrays; they
  * count.
  *
+ * A refused growth is the error of a write, and waits for nothing. Tables ask again a second later,
+ * or as soon as the ledger would permit that growth (sw_growth.is_eased).
+ *
  * Threads: any. A mutex protects the accounts; a table that grows waits for it briefly.
  */
 #ifndef SHERWOOD_SERVER_TABLES_LEDGER_H
@@ -58,7 +61,9 @@ struct sw_account {
     struct sw_account_memory {
         uint64_t growing; /* bytes of new arrays, while the table is created or grows */
         uint64_t before;  /* bytes of the table beside them */
+        uint64_t refused; /* bytes of the growth that was refused last */
     } memory[SW_GROWTH_MEMORIES];
+    uint64_t refused_slots;
     int refusal;        /* atomic: enum sw_ledger_refusal */
     uint64_t log_bytes; /* atomic: of the table's writes that loops added to the log */
 };

@@ -22,7 +22,8 @@ static uint64_t now_ns(void)
 uint64_t sw_cache_growth_wanted(const struct sw_cache_growth *growth, uint64_t entries)
 {
     uint64_t buckets = sw_cache_buckets_grown(growth->buckets, growth->most, entries);
-    bool waits = buckets != growth->buckets && growth->retry_ns != 0 && now_ns() < growth->retry_ns;
+    bool waits = buckets != growth->buckets && growth->retry_ns != 0 &&
+                 now_ns() < growth->retry_ns && !sw_growth_is_eased(growth->owner);
     return waits ? growth->buckets
                  : sw_growth_slots(growth->owner, growth->buckets * SW_CACHE_BUCKET_SLOTS,
                                    buckets * SW_CACHE_BUCKET_SLOTS, SW_CACHE_BUCKET_SLOTS) /

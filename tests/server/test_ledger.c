@@ -97,3 +97,35 @@ Test(ledger, fewer_slots_are_permitted)
     sw_growth_settled(&accounts[0].growth, 20);
     cr_assert_not(grows(2, 30, 21), "it has fewer slots now");
 }
+
+static bool is_eased(uint32_t table)
+{
+    return sw_growth_is_eased(&accounts[table].growth);
+}
+
+/* A table that was refused may ask again as soon as the ledger would permit it, and not before. */
+Test(ledger, refused_growth_is_eased)
+{
+    cr_assert_eq(sw_account_set(&accounts[0], 0, 30, 15, false), SW_LEDGER_PERMITS);
+    cr_assert_not(grows(0, 20, 20));
+    cr_assert_eq(sw_account_refusal(&accounts[0]), SW_LEDGER_CAPACITY);
+    cr_assert_eq(sw_account_set(&accounts[0], 0, 29, 0, false), SW_LEDGER_PERMITS);
+    cr_assert_not(is_eased(0));
+    cr_assert_eq(sw_account_refusal(&accounts[0]), SW_LEDGER_TABLE_MAX, "the limit of now");
+    cr_assert_eq(sw_account_set(&accounts[0], 0, 30, 0, false), SW_LEDGER_PERMITS);
+    cr_assert(is_eased(0));
+    cr_assert(grows(0, 20, 20));
+    cr_assert_not(is_eased(0), "it has asked again");
+
+    cr_assert_not(grows(1, 50, 30));
+    cr_assert_not(sw_growth_permits_host(&accounts[2].growth, 8));
+    cr_assert_not(is_eased(1));
+    sw_growth_settled(&accounts[0].growth, 20); /* a growth of another table has failed */
+    cr_assert(is_eased(1));
+    cr_assert_not(is_eased(2));
+    sw_account_close(&accounts[0]);
+    cr_assert(is_eased(2));
+    cr_assert_not(grows(1, 50, 60));
+    cr_assert_eq(sw_account_set(&accounts[2], 0, 0, 0, false), SW_LEDGER_PERMITS);
+    cr_assert_not(is_eased(1));
+}

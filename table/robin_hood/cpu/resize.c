@@ -164,7 +164,8 @@ bool sw_cpu_may_grow(const struct sw_cpu *cpu)
 {
     return !rows_are_the_limit(cpu) && capacity_of(cpu) < sw_geometry_capacity_max(&cpu->config) &&
            (cpu->failed.retry_ns == 0 ||
-            (!is_still_full(cpu) && sw_now_ns() >= cpu->failed.retry_ns));
+            (!is_still_full(cpu) &&
+             (sw_now_ns() >= cpu->failed.retry_ns || sw_growth_is_eased(cpu->config.growth))));
 }
 
 void sw_cpu_grow(struct sw_cpu *cpu, uint64_t entries)

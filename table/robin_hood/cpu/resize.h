@@ -11,8 +11,9 @@
 #include "table/robin_hood/cpu/cpu.h"
 
 /* Returns true if the table may grow and the pause after the last failed attempt is over
- * (sw_cpu_retry_pause_ns). After a failure because of the probe cap, the capacity or the stash must
- * also have changed, or the table must have fewer entries. */
+ * (sw_cpu_retry_pause_ns), or the owner would permit the arrays now. After a failure
+ * because of the probe cap, the capacity or the stash must also have changed, or the table must
+ * have fewer entries. */
 bool sw_cpu_may_grow(const struct sw_cpu *cpu);
 
 /* Returns the pause after a failed attempt of this duration: one second, or 20 times the duration
