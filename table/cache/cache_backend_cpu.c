@@ -441,14 +441,14 @@ static int submit(void *context, struct sw_batch *batch)
         return SW_OK;
     }
     const bool reads = sw_batch_is_read(batch);
-    const int status = reads ? sw_batch_enter_read(&table->phases, batch)
-                             : sw_batch_enter_write(&table->phases, batch);
+    int status = reads ? sw_batch_enter_read(&table->phases, batch)
+                       : sw_batch_enter_write(&table->phases, batch);
     if (status != SW_OK) {
         return status;
     }
     const bool lasts = is_long(table, batch, reads);
     if (reads && lasts) {
-        sw_long_read_run(&table->phases, read_phase, table, batch);
+        status = sw_long_read_run(&table->phases, read_phase, table, batch);
     } else if (reads) {
         read_phase(table, batch);
         sw_phase_lock_leave_read(&table->phases);
@@ -458,7 +458,7 @@ static int submit(void *context, struct sw_batch *batch)
         write_phase(table, batch);
         sw_batch_leave_write(&table->phases, batch);
     }
-    return SW_OK;
+    return status;
 }
 
 static bool is_held(const void *context)

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "table/host/parts.h"
 #include "table/table.h"
 
 static void carry_out(const struct sw_long_phase *phase)
@@ -67,20 +68,26 @@ void sw_long_phase_run(struct sw_long_phase *phase, struct sw_phase_lock *lock,
     }
 }
 
-void sw_long_read_run(struct sw_phase_lock *lock, void (*run)(void *table, struct sw_batch *batch),
-                      void *table, struct sw_batch *batch)
+int sw_long_read_run(struct sw_phase_lock *lock, void (*run)(void *table, struct sw_batch *batch),
+                     void *table, struct sw_batch *batch)
 {
     const struct sw_long_phase own = {lock, run, table, batch};
+    if (!batch->no_wait) {
+        sw_phase_lock_lengthen_read(lock);
+    } else if (!sw_phase_lock_try_lengthen_read(lock, sw_cpu_cores())) {
+        sw_phase_lock_leave_read(lock);
+        return SW_E_BUSY;
+    }
     struct sw_long_phase *phase = batch->no_wait ? malloc(sizeof(*phase)) : NULL;
-    sw_phase_lock_lengthen_read(lock);
     if (phase != NULL) {
         *phase = own;
         __atomic_store_n(&batch->_stage, 1, __ATOMIC_RELAXED);
         if (start_thread(run_read_thread, phase)) {
-            return;
+            return SW_OK;
         }
         __atomic_store_n(&batch->_stage, 0, __ATOMIC_RELAXED);
         free(phase);
     }
     read_through(&own);
+    return SW_OK;
 }

@@ -66,8 +66,9 @@ void sw_long_phase_run(struct sw_long_phase *phase, struct sw_phase_lock *lock,
                        void (*run)(void *table, struct sw_batch *batch), void *table,
                        struct sw_batch *batch);
 /* Does the same in a phase that sw_batch_enter_read began, without counting the batch. Other reads
- * go on. */
-void sw_long_read_run(struct sw_phase_lock *lock, void (*run)(void *table, struct sw_batch *batch),
-                      void *table, struct sw_batch *batch);
+ * go on. A batch that must not wait ends the phase with SW_E_BUSY in two cases: a write was turned
+ * away and comes first, or each core has a long read already. Otherwise returns SW_OK. */
+int sw_long_read_run(struct sw_phase_lock *lock, void (*run)(void *table, struct sw_batch *batch),
+                     void *table, struct sw_batch *batch);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 
+#include "table/host/parts.h"
 #include "table/table.h"
 
 int sw_phase_lock_init(struct sw_phase_lock *lock, struct sw_sequencer *sequencer)
@@ -23,6 +24,7 @@ int sw_phase_lock_init(struct sw_phase_lock *lock, struct sw_sequencer *sequence
     lock->is_long = false;
     lock->readers = 0;
     lock->long_readers = 0;
+    lock->awaited_ns = 0;
     lock->writers = 0;
     lock->own.last = 0;
     lock->sequencer = sequencer != NULL ? sequencer : &lock->own;
@@ -63,6 +65,9 @@ static __attribute__((noinline)) bool wait_for_turn(struct sw_phase_lock *lock, 
         if (lock->recalls == recalls) {
             return true;
         }
+    }
+    if (writes && lock->long_readers > 0) {
+        lock->awaited_ns = sw_now_ns();
     }
     return false;
 }
@@ -111,13 +116,32 @@ void sw_phase_lock_leave_read(struct sw_phase_lock *lock)
     pthread_mutex_unlock(&lock->mutex);
 }
 
-void sw_phase_lock_lengthen_read(struct sw_phase_lock *lock)
+/* The caller has locked the mutex. */
+static void lengthen_read(struct sw_phase_lock *lock)
 {
-    pthread_mutex_lock(&lock->mutex);
     assert(lock->readers > 0);
     __atomic_store_n(&lock->long_readers, lock->long_readers + 1, __ATOMIC_RELAXED);
     recall(lock, lock->serving);
+}
+
+void sw_phase_lock_lengthen_read(struct sw_phase_lock *lock)
+{
+    pthread_mutex_lock(&lock->mutex);
+    lengthen_read(lock);
     pthread_mutex_unlock(&lock->mutex);
+}
+
+bool sw_phase_lock_try_lengthen_read(struct sw_phase_lock *lock, uint32_t most)
+{
+    pthread_mutex_lock(&lock->mutex);
+    const bool awaits =
+        lock->awaited_ns != 0 && sw_now_ns() - lock->awaited_ns < SW_PHASE_AWAITED_NS;
+    const bool lengthens = !awaits && lock->long_readers < most;
+    if (lengthens) {
+        lengthen_read(lock);
+    }
+    pthread_mutex_unlock(&lock->mutex);
+    return lengthens;
 }
 
 void sw_phase_lock_leave_long_read(struct sw_phase_lock *lock)
@@ -181,6 +205,7 @@ static inline void leave_write(struct sw_phase_lock *lock)
 {
     assert(lock->readers == 0 && lock->serving != lock->next);
     __atomic_store_n(&lock->is_long, false, __ATOMIC_RELAXED);
+    lock->awaited_ns = 0;
     lock->serving++;
     if (lock->next != lock->serving) {
         pthread_cond_broadcast(&lock->changed);

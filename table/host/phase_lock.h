@@ -9,7 +9,9 @@
  * A phase whose time grows with the table, such as growth, is long. Threads that must not wait for
  * a long phase are turned away. The others enter in any order behind it. Readers share the lock
  * with a long reader. If a writer waits for the long reader, readers that must not wait for that
- * writer are also turned away.
+ * writer are also turned away. If a long reader has turned a writer away, no further phase of a
+ * reader that must not wait becomes long until a writer has entered, or SW_PHASE_AWAITED_NS after
+ * the writer's last attempt.
  *
  * Threads: any number. A thread must not enter twice.
  */
@@ -22,16 +24,20 @@
 
 #include "table/sequencer.h"
 
+/* A writer that was turned away comes back much sooner, unless its owner gave it up. */
+#define SW_PHASE_AWAITED_NS 1000000000ULL
+
 struct sw_phase_lock {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    uint64_t next;                  /* ticket for the next thread that arrives */
-    uint64_t serving;               /* ticket that may enter; a writer keeps it until it leaves */
-    uint64_t recalls;               /* times that all tickets behind `serving` became void */
-    bool is_long;                   /* atomic, set under `mutex`: a writer holds a long phase */
-    uint32_t readers;               /* readers that hold the lock */
-    uint32_t long_readers;          /* atomic, set under `mutex`: those among them that are long */
-    uint64_t writers;               /* number of the last counted writer */
+    uint64_t next;         /* ticket for the next thread that arrives */
+    uint64_t serving;      /* ticket that may enter; a writer keeps it until it leaves */
+    uint64_t recalls;      /* times that all tickets behind `serving` became void */
+    bool is_long;          /* atomic, set under `mutex`: a writer holds a long phase */
+    uint32_t readers;      /* readers that hold the lock */
+    uint32_t long_readers; /* atomic, set under `mutex`: those among them that are long */
+    uint64_t awaited_ns;   /* last time a long reader turned a writer away; 0: one entered since */
+    uint64_t writers;      /* number of the last counted writer */
     struct sw_sequencer *sequencer; /* numbers the counted writers; borrowed, or `own` */
     struct sw_sequencer own;
 };
@@ -48,6 +54,9 @@ bool sw_phase_lock_try_read(struct sw_phase_lock *lock);
 void sw_phase_lock_leave_read(struct sw_phase_lock *lock);
 /* Makes the phase of a reader long. Leave it with sw_phase_lock_leave_long_read. */
 void sw_phase_lock_lengthen_read(struct sw_phase_lock *lock);
+/* Does the same, unless `most` readers are long, or a writer is to enter first: then returns false,
+ * and the phase stays short. */
+bool sw_phase_lock_try_lengthen_read(struct sw_phase_lock *lock, uint32_t most);
 void sw_phase_lock_leave_long_read(struct sw_phase_lock *lock);
 /* Returns the writer's number, which the sequencer gives it when it enters. */
 uint64_t sw_phase_lock_enter_write(struct sw_phase_lock *lock);

@@ -313,3 +313,38 @@ Test(phase_lock, long_reads_turn_writers_away)
     cr_assert_eq(atomic_load(&shared.errors), 0);
     sw_phase_lock_fini(&shared.lock);
 }
+
+/* Enters, makes the phase long if that is possible, and leaves. */
+static bool may_read_long(struct sw_phase_lock *lock, uint32_t most)
+{
+    cr_assert(sw_phase_lock_try_read(lock));
+    const bool lengthens = sw_phase_lock_try_lengthen_read(lock, most);
+    if (lengthens) {
+        sw_phase_lock_leave_long_read(lock);
+    } else {
+        sw_phase_lock_leave_read(lock);
+    }
+    return lengthens;
+}
+
+/* Long reads that overlap do not starve a writer that is turned away: no further one begins before
+ * the writer, unless the writer does not come back. */
+Test(phase_lock, long_reads_await_a_writer)
+{
+    struct sw_phase_lock lock;
+    cr_assert_eq(sw_phase_lock_init(&lock, NULL), 0);
+    cr_assert(sw_phase_lock_try_read(&lock) && sw_phase_lock_try_lengthen_read(&lock, 2));
+    cr_assert(may_read_long(&lock, 2) && !may_read_long(&lock, 1));
+    cr_assert_not(may_write(&lock));
+    cr_assert(!may_read_long(&lock, 2) && may_read(&lock));
+    sw_phase_lock_leave_long_read(&lock);
+    cr_assert_not(may_read_long(&lock, 2));
+    cr_assert(may_write(&lock) && may_read_long(&lock, 2));
+    cr_assert(sw_phase_lock_try_read(&lock) && sw_phase_lock_try_lengthen_read(&lock, 2));
+    cr_assert_not(may_write(&lock));
+    const struct timespec pause = {.tv_sec = SW_PHASE_AWAITED_NS / 1000000000ULL};
+    nanosleep(&pause, NULL);
+    cr_assert(may_read_long(&lock, 2));
+    sw_phase_lock_leave_long_read(&lock);
+    sw_phase_lock_fini(&lock);
+}
