@@ -66,6 +66,9 @@ class Tensor(np.ndarray):
     def dim(self):
         return self.ndim
 
+    def mul_(self, other):
+        return np.multiply(self, other, out=self)
+
     def fill_(self, value):
         self[...] = value
 
@@ -125,6 +128,7 @@ def module(driver):
     for name in ("bool", "uint8", "int16", "int32", "int64", "float16", "float32", "float64"):
         setattr(torch, name, np.dtype(name))
     torch.empty, torch.tensor, torch.strided = empty, tensor, "strided"
+    torch.arange = lambda first, end, device: tensor(np.arange(first, end), torch.int64, Device(int(device.removeprefix("cuda:"))))
     torch.cuda = types.SimpleNamespace(current_stream=lambda device: Stream(), Stream=lambda device: Stream(),
                                        stream=lambda stream: contextlib.nullcontext(),
                                        ExternalStream=lambda number, device: Stream())

@@ -5,12 +5,14 @@
 import concurrent.futures
 import contextlib
 import ctypes
+import io
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import types
+import unittest.mock
 import warnings
 
 import fake_torch
@@ -208,6 +210,27 @@ def bundled():
         ran = subprocess.run([sys.executable, "-c", BUNDLED, server.unix, library], env=environment, capture_output=True, text=True, check=False)
         equal((ran.returncode, ran.stdout), (0, "0 True\n"), ran.stderr)
         equal(run(sys.executable, ROOT / "client" / "python" / "check_module.py", library).count("linux"), 1, "it needs only glibc")
+
+
+@case
+def recommender_on_gpu():
+    """the duplicates of examples/recommender.py are found on the GPU if there is one, with --torch by hashes in its memory"""
+    sys.path.insert(0, str(ROOT / "client" / "python" / "examples"))
+    import recommender  # pylint: disable=import-outside-toplevel,import-error
+    loaded()
+    os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
+    torch = sys.modules["torch"] = fake_torch.module(ctypes.CDLL(str(DRIVER)))
+    before, os.environ["SHERWOODD"] = os.environ["SHERWOODD"], str(EMULATED)
+    try:
+        torch.arange = unittest.mock.Mock(wraps=torch.arange)
+        for by_torch in (False, True):
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                recommender.duplicates(600, by_torch, batch=250)
+            check("duplicates: 60 of 660 events found on cuda, " in said.getvalue(), said.getvalue())
+            equal(torch.arange.call_count, 4 * by_torch, "calls of torch for hashes")
+    finally:
+        os.environ["SHERWOODD"] = before
+        del sys.modules["torch"]
 
 
 @case

@@ -4,7 +4,7 @@
 
     python3 recommender.py                          # small sizes; finds sherwoodd on the path or by SHERWOODD
     python3 recommender.py --events 100_000_000 --steps 2000
-    python3 recommender.py --torch                  # the model by torch, with rows on the server's GPU if there is one
+    python3 recommender.py --torch                  # events and the model by torch, on the server's GPU if there is one
 
 deploy/docs/recommender.md explains each step. The program checks what it prints.
 """
@@ -23,18 +23,28 @@ ITEM = np.int64(1) << 62  # this bit makes the key of an item, so that users and
 MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-def duplicates(events: int, batch: int = 1 << 20) -> None:
+def hashes_by(device: sherwood.Device):
+    """Returns a function that makes what hashes of a range of events look like, in the memory of a GPU, or by numpy without a Device."""
+    if device is None:
+        return lambda first, end: np.arange(first, end, dtype=np.uint64) * MIX
+    import torch  # pylint: disable=import-outside-toplevel
+    return lambda first, end: torch.arange(first, end, device=f"cuda:{device.ordinal}").mul_(int(MIX.view(np.int64)))
+
+
+def duplicates(events: int, by_torch: bool, batch: int = 1 << 20) -> None:
     """Counts the distinct events of a stream in which every tenth event comes a second time, much later."""
     second = events // 10
-    with sherwood.open(backend="cpu", value_type="none", max_capacity=2 * max(events, 1 << 16)) as seen:
+    with sherwood.open(value_type="none", max_capacity=2 * max(events, 1 << 16)) as seen:
+        device = seen.attach() if by_torch and seen.server.backend == "cuda" else None
+        calls, hashes = device or seen, hashes_by(device)
         began, new = time.perf_counter(), 0
         for first, end in [(0, events), (0, second)]:
             for at in range(first, end, batch):
-                ids = np.arange(at, min(at + batch, end), dtype=np.uint64) * MIX  # what a hash of an event looks like
-                new += int(seen.insert_many(ids).sum())
+                new += int(calls.insert_many(hashes(at, min(at + batch, end))).sum())
         took = time.perf_counter() - began
         assert new == events == len(seen), f"{new} events are new, and {events} are distinct"
-        print(f"duplicates: {second:,} of {events + second:,} events found, {(events + second) / took / 1e6:.1f} million a second")
+        print(f"duplicates: {second:,} of {events + second:,} events found on {seen.server.backend}, "
+              f"{(events + second) / took / 1e6:.1f} million a second")
 
 
 def draw(rng: np.random.Generator, count: int) -> tuple:
@@ -125,11 +135,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--events", type=count, default=1_000_000, help="distinct events of the duplicates (1,000,000)")
     parser.add_argument("--steps", type=count, default=400, help="batches of the training (400)")
-    parser.add_argument("--torch", action="store_true", help="train by torch")
+    parser.add_argument("--torch", action="store_true", help="train by torch, and make the events by it if there is a GPU")
     options = parser.parse_args()
     if options.torch and importlib.util.find_spec("torch") is None:
         parser.error("--torch needs torch: pip install torch")
-    duplicates(options.events)
+    duplicates(options.events, options.torch)
     ids(np.random.default_rng(2), 40)
     embeddings(np.random.default_rng(3), options.steps, options.torch)
 
