@@ -247,10 +247,13 @@ enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes
     }
     const bool loads = __atomic_load_n(&account->ledger->loads, __ATOMIC_RELAXED);
     pthread_mutex_lock(&account->ledger->lock);
-    const enum sw_ledger_refusal refusal =
+    enum sw_ledger_refusal refusal =
         may_pass && loads ? SW_LEDGER_PERMITS
                           : check(account, sum_of_shares(account->ledger, SW_GROWTH_OF_TABLE), 0,
                                   bytes_min, may_pass ? 0 : bytes_max);
+    if (refusal == SW_LEDGER_TABLES_MAX && bytes_min <= account->bytes_min) {
+        refusal = SW_LEDGER_PERMITS; /* times took more than the limit; this takes nothing */
+    }
     if (refusal == SW_LEDGER_PERMITS) {
         account->bytes_min = bytes_min;
         account->bytes_max = bytes_max;

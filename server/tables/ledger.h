@@ -89,8 +89,9 @@ enum sw_ledger_refusal sw_account_set_table(struct sw_account *account, uint64_t
 void sw_account_close(struct sw_account *account);
 /* Changes the limits; `slots_max`: of growth, 0: no limit beside
  * that of the table. Returns what refuses them, because the table has more memory than `bytes_max`,
- * or other tables leave less than `bytes_min`; then nothing has changed. `may_pass`: the table may
- * have more than `bytes_max`; and while a directory is loaded, `bytes_min` is given in any case. */
+ * or `bytes_min` rises and other tables leave less; then nothing has changed. `may_pass`: the table
+ * may have more than `bytes_max`; and while a directory is loaded, `bytes_min` is given in any
+ * case. */
 enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes_min,
                                       uint64_t bytes_max, uint64_t slots_max, bool may_pass);
 /* Returns whether sw_account_set has lowered the limit of growth. */

@@ -129,3 +129,19 @@ Test(ledger, refused_growth_is_eased)
     cr_assert_eq(sw_account_set(&accounts[2], 0, 0, 0, false), SW_LEDGER_PERMITS);
     cr_assert_not(is_eased(1));
 }
+
+/* While expiry times take more than the limit of all tables, no table is promised more. Promises
+ * fall, and the other limits change. */
+Test(ledger, limits_change_beside_too_much_memory)
+{
+    cr_assert_eq(sw_account_set(&accounts[1], 25, 0, 0, false), SW_LEDGER_PERMITS);
+    sw_growth_has(&accounts[0].growth, 60);
+    cr_assert_eq(sw_account_set(&accounts[1], 26, 0, 0, false), SW_LEDGER_TABLES_MAX);
+    cr_assert_eq(sw_account_set(&accounts[1], 25, 19, 0, false), SW_LEDGER_TABLE_MAX);
+    cr_assert_eq(sw_account_set(&accounts[1], 25, 40, 30, false), SW_LEDGER_PERMITS);
+    cr_assert_not(grows(1, 31, 1));
+    cr_assert_eq(sw_account_refusal(&accounts[1]), SW_LEDGER_CAPACITY);
+    cr_assert_eq(sw_account_set(&accounts[1], 24, 40, 0, false), SW_LEDGER_PERMITS);
+    cr_assert_not(grows(1, 31, 1));
+    cr_assert_eq(sw_account_refusal(&accounts[1]), SW_LEDGER_TABLES_MAX);
+}
