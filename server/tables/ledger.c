@@ -145,10 +145,9 @@ static bool permits(struct sw_growth *growth, enum sw_growth_memory memory, uint
     if (refusal == SW_LEDGER_PERMITS) {
         of->before = of->growing == 0 ? bytes_of(account, memory) : of->before;
         of->growing += bytes;
-    } else {
-        of->refused = bytes;
     }
     if (slots != 0 || memory == SW_GROWTH_ROWS_IN_HOST) {
+        of->refused = bytes;
         account->refused_slots = slots;
         set_refusal(account, refusal);
         __atomic_store_n(&growth->is_eased, false, __ATOMIC_RELAXED);

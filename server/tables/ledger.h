@@ -61,11 +61,11 @@ struct sw_account {
     struct sw_account_memory {
         uint64_t growing; /* bytes of new arrays, while the table is created or grows */
         uint64_t before;  /* bytes of the table beside them */
-        uint64_t refused; /* bytes of the growth that was refused last */
+        uint64_t refused; /* bytes of the last growth that the ledger was asked for */
     } memory[SW_GROWTH_MEMORIES];
-    uint64_t refused_slots;
-    int refusal;        /* atomic: enum sw_ledger_refusal */
-    uint64_t log_bytes; /* atomic: of the table's writes that loops added to the log */
+    uint64_t refused_slots; /* and its slots */
+    int refusal;            /* atomic: enum sw_ledger_refusal */
+    uint64_t log_bytes;     /* atomic: of the table's writes that loops added to the log */
 };
 
 /* Threads: any thread may call `follows`, which must not wait. */

@@ -35,9 +35,8 @@ void *sw_cache_cpu_allocate(struct sw_cache_slots *slots, uint64_t *bytes, struc
                             char *reason, size_t reason_size)
 {
     *bytes = slots->buckets * sw_cache_bucket_bytes(slots->value_bytes);
-    const bool may = *bytes <= sw_memory_available() &&
-                     sw_growth_permits(owner, slots->buckets * SW_CACHE_BUCKET_SLOTS, *bytes);
-    void *memory = may ? sw_memory_map(*bytes) : NULL;
+    const bool may = sw_growth_permits(owner, slots->buckets * SW_CACHE_BUCKET_SLOTS, *bytes);
+    void *memory = may && *bytes <= sw_memory_available() ? sw_memory_map(*bytes) : NULL;
     if (memory == NULL) {
         if (may) {
             sw_growth_settled(owner, *bytes);

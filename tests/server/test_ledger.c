@@ -118,6 +118,7 @@ Test(ledger, refused_growth_is_eased)
     cr_assert_not(is_eased(0), "it has asked again");
 
     cr_assert_not(grows(1, 50, 30));
+    cr_assert_not(grows(1, 0, 60), "a set of slots that it does without");
     cr_assert_not(sw_growth_permits_host(&accounts[2].growth, 8));
     cr_assert_not(is_eased(1));
     sw_growth_settled(&accounts[0].growth, 20); /* a growth of another table has failed */
