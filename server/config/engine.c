@@ -132,7 +132,8 @@ void sw_config_table(const struct sw_config *config, struct sw_table_config *tab
         table->value_bytes = sw_config_numbers_slots(config) ? 0 : sw_config_stored_bytes(config);
         table->cache_mode = (enum sw_cache_mode)config->cache_mode;
         table->cache_policy = (enum sw_cache_policy)config->policy;
-        table->rows_in = (enum sw_rows_in)config->rows_in;
+        table->rows_in =
+            sw_config_numbers_slots(config) ? SW_ROWS_IN_GPU : (enum sw_rows_in)config->rows_in;
     }
     table->is_set = sw_config_is_set(config);
 }

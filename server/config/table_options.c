@@ -121,13 +121,27 @@ int sw_table_options_set(struct sw_table_options *options, const char *name, con
     return 0;
 }
 
-int sw_table_options_check(const struct sw_table_options *options, char *error, size_t error_bytes)
+/* Checks the options of a table; `given` may be NULL. rows-in and rows-gpu-bytes are options of the
+ * server, for its tables that have rows: they are no error in a table without rows. */
+static int check(const struct sw_config *config, const bool given[SW_OPTION_COUNT], char *error,
+                 size_t error_bytes)
 {
-    return sw_config_check_given(&options->config, options->given, error, error_bytes) != 0 ||
-                   sw_config_check_table(&options->config, error, error_bytes) != 0 ||
-                   sw_config_check_limits(&options->config, error, error_bytes) != 0
+    struct sw_config own = *config;
+    const bool caches = own.engine == SW_ENGINE_CACHE && !sw_config_numbers_slots(&own);
+    if (!sw_config_has_rows(&own) && !caches) {
+        own.rows_in = SW_ROWS_IN_GPU;
+        own.rows_gpu_bytes = 0;
+    }
+    return (given != NULL && sw_config_check_given(&own, given, error, error_bytes) != 0) ||
+                   sw_config_check_table(&own, error, error_bytes) != 0 ||
+                   sw_config_check_limits(&own, error, error_bytes) != 0
                ? -1
                : 0;
+}
+
+int sw_table_options_check(const struct sw_table_options *options, char *error, size_t error_bytes)
+{
+    return check(&options->config, options->given, error, error_bytes);
 }
 
 /* --- text ------------------------------------------------------------------------------------- */
@@ -200,10 +214,7 @@ int sw_table_options_of_text(const char *text, const struct sw_config *base, boo
         status = line[0] == '\0' ? 0 : set_line(line, config, error, error_bytes);
     }
     free(copy);
-    return status != 0 || sw_config_check_table(config, error, error_bytes) != 0 ||
-                   sw_config_check_limits(config, error, error_bytes) != 0
-               ? -1
-               : 0;
+    return status != 0 ? -1 : check(config, NULL, error, error_bytes);
 }
 
 uint32_t sw_alterable_of(const char *name)

@@ -230,6 +230,27 @@ def created_and_dropped():
 
 
 @case
+def tables_without_rows():
+    """rows-in of the server is for its tables with rows: others are created beside them, and a restart has all of them"""
+    kinds = {"integers": "value-bytes 0", "keys": "value-bytes 0 value-type none", "still": "engine cuckoo", "numbers": "value-bytes 0 ids 1K",
+             "slots": "engine cache ids 1K", "rows": "like integers value-bytes 64", "cached": "engine cache value-bytes 64"}
+    for where in ("host", "gpu+host"):
+        with tempfile.TemporaryDirectory() as folder:
+            flags = ("--rows-in", where, "--value-bytes", "64", "--capacity", "4K", "--data-dir", folder)
+            for state in ("created", "loaded"):
+                with Server(*flags) as server, server.replies() as replies:
+                    for name, words in kinds.items():
+                        got = replies.ask("TABLE", "CREATE", name, *words.split()) if state == "created" else replies.ask("SELECT", name)
+                        if name == "cached" and where == "gpu+host":
+                            check(isinstance(got, wire.Error), got)
+                        else:
+                            equal(got, "OK", f"{where}, {name} {state}")
+                    got = [replies.ask("SELECT", "integers"), replies.ask("INCR", 1), replies.ask("SELECT", "rows"), replies.ask("SET", 1, b"x" * 64)]
+                    equal(got, ["OK", 1 + (state == "loaded"), "OK", "OK"], "values")
+                    equal(replies.ask("SAVE"), "OK", "SAVE")
+
+
+@case
 def adds_by_table():
     """ADD calculates with the numbers of its table, and no table without rows of numbers takes it"""
     def row(*numbers):
