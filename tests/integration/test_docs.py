@@ -144,9 +144,10 @@ def pages():
 
 @functools.cache
 def known_options():
-    """Returns every option of the daemon and the tools."""
+    """Returns every option of the daemon, the tools and the examples."""
     texts = [subprocess.run([BUILD / name, "--help"], check=True, capture_output=True, text=True).stdout
              for name in ("sherwoodd", "sherwood-cli", "sherwood-load")]
+    texts += [path.read_text(encoding="utf-8") for path in ROOT.glob("client/python/examples/*.py")]
     return set(re.findall(r"--[a-z][a-z0-9-]+", "\n".join(texts)))
 
 
