@@ -220,17 +220,21 @@ def recommender_on_gpu():
     loaded()
     os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
     torch = sys.modules["torch"] = fake_torch.module(ctypes.CDLL(str(DRIVER)))
-    before, os.environ["SHERWOODD"] = os.environ["SHERWOODD"], str(EMULATED)
-    try:
-        torch.arange = unittest.mock.Mock(wraps=torch.arange)
-        for by_torch in (False, True):
-            with contextlib.redirect_stdout(io.StringIO()) as said:
-                recommender.duplicates(600, by_torch, batch=250)
-            check("duplicates: 60 of 660 events found on cuda, " in said.getvalue(), said.getvalue())
-            equal(torch.arange.call_count, 4 * by_torch, "calls of torch for hashes")
-    finally:
-        os.environ["SHERWOODD"] = before
-        del sys.modules["torch"]
+    before = os.environ["SHERWOODD"]
+    with tempfile.TemporaryDirectory() as folder:
+        small = os.environ["SHERWOODD"] = f"{folder}/small"  # a table of the default size takes the emulator long
+        with open(small, "w", encoding="ascii", opener=lambda path, flags: os.open(path, flags, 0o700)) as file:
+            print(f"#!/bin/sh\nexec {EMULATED} \"$@\" {' '.join(SMALL)}", file=file)
+        try:
+            torch.arange = unittest.mock.Mock(wraps=torch.arange)
+            for by_torch in (False, True):
+                with contextlib.redirect_stdout(io.StringIO()) as said:
+                    recommender.duplicates(600, by_torch, batch=250)
+                check("duplicates: 60 of 660 events found on cuda, " in said.getvalue(), said.getvalue())
+                equal(torch.arange.call_count, 4 * by_torch, "calls of torch for hashes")
+        finally:
+            os.environ["SHERWOODD"] = before
+            del sys.modules["torch"]
 
 
 @case
