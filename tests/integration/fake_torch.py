@@ -129,6 +129,7 @@ def module(driver):
         setattr(torch, name, np.dtype(name))
     torch.empty, torch.tensor, torch.strided = empty, tensor, "strided"
     torch.arange = lambda first, end, device: tensor(np.arange(first, end), torch.int64, Device(int(device.removeprefix("cuda:"))))
+    torch.from_numpy = lambda array: types.SimpleNamespace(to=lambda device: tensor(array, array.dtype, device))
     torch.cuda = types.SimpleNamespace(current_stream=lambda device: Stream(), Stream=lambda device: Stream(),
                                        stream=lambda stream: contextlib.nullcontext(),
                                        ExternalStream=lambda number, device: Stream())

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import types
 import unittest.mock
 import warnings
@@ -210,6 +211,32 @@ def bundled():
         ran = subprocess.run([sys.executable, "-c", BUNDLED, server.unix, library], env=environment, capture_output=True, text=True, check=False)
         equal((ran.returncode, ran.stdout), (0, "0 True\n"), ran.stderr)
         equal(run(sys.executable, ROOT / "client" / "python" / "check_module.py", library).count("linux"), 1, "it needs only glibc")
+
+
+@case
+def entries_to_gpu():
+    """the function of deploy/docs/gpu-arrays.md copies all entries to the GPU, also of a key set; a Device names the calls that it leaves to the client"""
+    loaded()
+    os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
+    page = (ROOT / "deploy" / "docs" / "gpu-arrays.md").read_text(encoding="utf-8")
+    torch = sys.modules["torch"] = fake_torch.module(ctypes.CDLL(str(DRIVER)))
+    names, zero, wanted = {"torch": torch}, fake_torch.Device(0), np.arange(300)
+    exec(textwrap.dedent(page[page.index("    def entries("):].split("\n\n", 1)[0]), names)  # pylint: disable=exec-used
+    try:
+        for flags in ((), ("--value-type", "none")):
+            with daemon(*SMALL, "--key-bits", "64", *flags, program=EMULATED) as server, sherwood.connect(server.unix) as client, \
+                    client.attach() as device:
+                write = device.insert_many if flags else lambda keys: device.set_many(keys, keys)
+                write(torch.tensor(wanted, torch.int64, zero))
+                parts = list(names["entries"](client, zero, batch=70))
+                equal(sorted(int(key) for keys, _ in parts for key in keys), wanted.tolist())
+                for keys, values in parts:
+                    equal((keys.device, values.device, device.delete_many(keys).all()), (zero, zero, True))
+                    check(flags or (keys == values).all(), "the values of the keys")
+                for name, words in (("scan", "call scan of the client"), ("dump", "memory of the host"), ("scam", "no attribute 'scam'")):
+                    raises(AttributeError, words, getattr, device, name)
+    finally:
+        del sys.modules["torch"]
 
 
 @case

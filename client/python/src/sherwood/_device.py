@@ -12,7 +12,7 @@ import inspect
 import os
 import threading
 import warnings
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
 
@@ -36,6 +36,8 @@ _AFTER, _IN_ORDER = 1, 2  # enum sherwood_cuda_when
 _READS = frozenset((constants.SHERWOOD_GET, constants.SHERWOOD_PEEK))
 _ONLY = {None: constants.SHERWOOD_SET, "absent": constants.SHERWOOD_SET_ABSENT,
          "present": constants.SHERWOOD_SET_PRESENT}
+
+_OF_CLIENT = frozenset(("scan", "load", "dump", "prefix", "submit", "aio"))
 
 _CALL = ffi.typeof("struct sherwood_cuda_call *")
 _CALL_BYTES = ffi.sizeof("struct sherwood_cuda_call")
@@ -136,6 +138,8 @@ class Device(Details, Segments):
     order of that stream. `check` then raises its errors. If `switches` is true, such a call takes about 0.3 ms more,
     and the first one warns.
 
+    A Device has no `scan`, `load`, `dump` and `prefix`. Call those of the client, and copy its arrays to the GPU.
+
     After Lost and Timeout all calls fail: attach again. Only clients connect again by themselves.
     """
 
@@ -179,6 +183,12 @@ class Device(Details, Segments):
         device = object.__new__(Device)
         device._begin(self._attached, options, layout_of(facts, options.value_dtype, self._layout.regions), details, facts.run)
         return device
+
+    if not TYPE_CHECKING:  # a checker of types refuses these names by itself
+        def __getattr__(self, name: str) -> Any:
+            if name in _OF_CLIENT:
+                raise AttributeError(f"a Device has no {name}: call {name} of the client, with arrays in memory of the host")
+            raise AttributeError(f"a Device has no attribute {name!r}")
 
     def __repr__(self) -> str:
         options, _ = self._place
