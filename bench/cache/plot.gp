@@ -2,7 +2,8 @@
 #
 # plot.gp - rates of the cache study over the load, a picture a size of values, a line a library,
 # readable on any background. Run it in the folder that holds summary.csv; it needs gnuplot and awk:
-#   gnuplot .../plot.gp      writes dim8.svg, dim32.svg, dim64.svg, and fill.svg: a cache that is filled
+#   gnuplot .../plot.gp      writes dim8.svg, dim32.svg, dim64.svg, and fill.svg: a cache that is filled,
+# also with LRU
 set datafile separator ","
 set terminal svg size 1400,1250 font "sans-serif,13"
 grey = "#808080"
@@ -39,15 +40,15 @@ do for [dim in dims] {
 # Values in device memory and in host memory: their rates differ too much for one panel.
 is_host = "($2 ~ /_host$/ || $2 == \"hkv_memory\")"
 of_fill(operation, is_it) = "$3 ~ /^" . operation . "_dim/ && " . is_it . " && " . wanted
-fillers(is_it) = system("awk -F, '" . of_fill("fill_insert", is_it) . " && !seen[$2]++ { print $2 }' summary.csv")
-if (words(fillers("1")) > 0) {
-    set terminal svg size 1400,900 font "sans-serif,13"
+fillers(operation, is_it) = system("awk -F, '" . of_fill(operation, is_it) . " && !seen[$2]++ { print $2 }' summary.csv")
+if (words(fillers("fill_insert", "1")) > 0) {
+    set terminal svg size 1400,1300 font "sans-serif,13"
     set output "fill.svg"
-    set multiplot layout 2, 2 title "A cache is filled: G keys / s up to a load" textcolor rgb grey
-    do for [operation in "fill_insert fill_find"] {
+    set multiplot layout 3, 2 title "A cache is filled: G keys / s up to a load" textcolor rgb grey
+    do for [operation in "fill_insert fill_insert_lru fill_find"] {
         do for [place in "device host"] {
             is_it = place eq "host" ? is_host : "!" . is_host
-            names = fillers(is_it)
+            names = fillers(operation, is_it)
             set title operation . ", values in " . place . " memory"
             if (words(names) > 0) {
                 plot for [i = 1:words(names)] "< awk -F, '" . of_fill(operation, is_it) . " && $2 == \"" . word(names, i) . "\"' summary.csv" using 5:8 with linespoints linewidth 2 pointtype 7 pointsize 0.5 linecolor rgb color(i) title word(names, i) noenhanced
