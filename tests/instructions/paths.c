@@ -4,8 +4,8 @@
  * commands and frames, for tests/instructions/count.
  *
  * Prints the name of each path, then calls `counted` for it. callgrind counts the instructions of
- * that call. All keys and seeds are fixed, and each table has one thread, so every run takes the
- * same path through the code.
+ * that call. All keys and seeds are fixed, and the caller's thread carries out every batch, so
+ * every run takes the same path through the code.
  */
 #include <stdarg.h>
 #include <stdint.h>
@@ -25,7 +25,7 @@
 #define CLOCK_MS 1000U
 #define LATER_MS 1000000U
 
-enum kind { INTEGERS_32, INTEGERS_64, EXPIRING, ROWS, CUCKOO, CACHE, KINDS };
+enum kind { INTEGERS_32, INTEGERS_64, THREADS_64, EXPIRING, ROWS, CUCKOO, CACHE, KINDS };
 
 /* One path: `batches` batches of `count` operations. */
 struct path {
@@ -45,6 +45,8 @@ static const struct path paths[] = {
     {"u64_set_4096", INTEGERS_64, SW_SET, FRAME, 1, 0},
     {"u64_add_4096", INTEGERS_64, SW_SUM, FRAME, 1, 0},
     {"u64_insert_1024", INTEGERS_64, SW_SET, FRAME / 4, 1, ENTRIES},
+    {"u64_threads_set_1024", THREADS_64, SW_SET, FRAME / 4, 1, 0},
+    {"u64_threads_insert_1024", THREADS_64, SW_SET, FRAME / 4, 1, ENTRIES},
     {"u64_delete_1024", INTEGERS_64, SW_DELETE, FRAME / 4, 1, ENTRIES},
     {"u32_get_4096", INTEGERS_32, SW_GET, FRAME, 1, 0},
     {"u32_set_4096", INTEGERS_32, SW_SET, FRAME, 1, 0},
@@ -118,7 +120,7 @@ static struct sw_queue *open_filled(enum kind kind)
     config.seed = 1;
     config.batch_ops_max = FRAME;
     config.stash_slots = 256;
-    config.threads = 1;
+    config.threads = kind == THREADS_64 ? 2 : 1; /* the batches are too small for a worker */
     config.value_bytes = kind == ROWS || kind == CACHE ? ROW_BYTES : 0;
     require(sw_table_create(&config, &table, reason, sizeof(reason)) == SW_OK, reason);
     require(sw_queue_create(table, &queue) == SW_OK, "sw_queue_create");

@@ -9,6 +9,7 @@
  */
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "table/instance.h"
@@ -22,7 +23,7 @@
 
 TestSuite(combined, .timeout = 120);
 
-#define THREADS 4U
+#define THREADS 6U
 #define BATCHES 40U
 #define OPS_MAX 700U
 #define KEYS 2600U
@@ -61,8 +62,9 @@ static struct sw_table_config config_of(uint32_t slot_bits, uint64_t capacity,
     config.capacity_slots = capacity;
     config.max_capacity_slots = max_capacity;
     config.max_probe = max_probe;
-    config.stash_slots = 512;
-    config.batch_ops_max = 3 * OPS_MAX; /* a launch takes some of the parts that wait */
+    /* a launch takes some of the parts that wait: those that the stash has room for, or these */
+    config.stash_slots = max_probe != 0 ? 512 : 8 * OPS_MAX;
+    config.batch_ops_max = 4 * OPS_MAX;
     config.seed = SEED;
     config.threads = 2;
     config.tuning.long_bytes = 1; /* each growth is long */
@@ -140,6 +142,26 @@ static void *writer_main(void *argument)
         me->errors += status != SW_OK && status != SW_E_FULL;
     }
     sw_queue_destroy(queue);
+    return NULL;
+}
+
+/* Holds a read phase until the most parts wait, or for a while, again and again. So most launches
+ * have several parts, also on a machine where two threads rarely run at the same time. */
+static void *hold_writers_back(void *argument)
+{
+    struct sw_cpu *cpu = argument;
+    struct sw_cpu_combined *combined = &cpu->combined;
+    while (__atomic_load_n(&combined->writers, __ATOMIC_RELAXED) > 0) {
+        bool all = false;
+        sw_phase_lock_enter_read(&cpu->lock);
+        for (int i = 0; i < 200 && !all; i++) {
+            sched_yield();
+            pthread_mutex_lock(&combined->mutex);
+            all = combined->waiting_count == combined->parts_max;
+            pthread_mutex_unlock(&combined->mutex);
+        }
+        sw_phase_lock_leave_read(&cpu->lock);
+    }
     return NULL;
 }
 
@@ -237,6 +259,7 @@ static void equal_in_order(const struct sw_table_config *config, bool expires)
     struct kept *sorted[THREADS * BATCHES];
     struct writer writers[THREADS];
     pthread_barrier_t start;
+    pthread_t holder;
     cr_assert(kept != NULL);
     pthread_barrier_init(&start, NULL, THREADS);
     cr_assert_eq(cpu->combined.parts_max, 0, "two threads are too few by themselves");
@@ -251,11 +274,13 @@ static void equal_in_order(const struct sw_table_config *config, bool expires)
                                      .crowded = config->max_probe == CROWDED_PROBE,
                                      .kept = kept + (size_t)t * BATCHES};
     }
+    cr_assert_eq(pthread_create(&holder, NULL, hold_writers_back, cpu), 0);
     threads_run(THREADS, writer_main, writers, sizeof(writers[0]));
+    sw_cpu_end_write(cpu);
+    pthread_join(holder, NULL);
     for (uint32_t t = 0; t < THREADS; t++) {
         cr_assert_eq(writers[t].errors, 0);
     }
-    sw_cpu_end_write(cpu);
     /* elsewhere small batches, which are not combined, may fill the stash before the first launch
      */
     cr_assert(expires || config->max_probe != 0 || config->capacity_slots < 2 * KEYS ||

@@ -42,19 +42,6 @@ static uint32_t RH(unit_first)(const struct sw_cpu_combined *launch, uint32_t k,
     return launch->parts[k]->first[unit * (SW_CPU_PARTITIONS / launch->units)];
 }
 
-static struct RH(run) RH(run_of)(const struct sw_cpu_combined *launch, uint32_t k, uint32_t unit)
-{
-    const uint32_t first = RH(unit_first)(launch, k, unit);
-    struct RH(run) run = {(struct RH(record) *)launch->parts[k]->records + first,
-                          RH(unit_first)(launch, k, unit + 1) - first, NULL, 0};
-    if (k + 1 < launch->count) {
-        const uint32_t after = RH(unit_first)(launch, k + 1, unit);
-        run.after = (const struct RH(record) *)launch->parts[k + 1]->records + after;
-        run.after_count = RH(unit_first)(launch, k + 1, unit + 1) - after;
-    }
-    return run;
-}
-
 /* Updates a unit: the operations of all parts, in the order of the parts. Adds what they did to
  * counters[part]. */
 static void RH(update_unit)(const struct sw_cpu_combined *launch, uint32_t unit,
@@ -63,22 +50,22 @@ static void RH(update_unit)(const struct sw_cpu_combined *launch, uint32_t unit,
     struct RH(job) *job = launch->job;
     struct RH(partition) *partition = &job->partitions[unit];
     struct RH(work) works[SW_CPU_PARTS_MAX];
+    struct RH(run) runs[SW_CPU_PARTS_MAX];
     struct RH(updates) updates;
     uint64_t inserted = 0;
-    RH(updates_init)(&updates, job, partition);
     for (uint32_t k = 0; k < launch->count; k++) {
         const struct sw_batch *batch = launch->parts[k]->batch;
-        const struct RH(run) run = RH(run_of)(launch, k, unit);
+        const uint32_t first = RH(unit_first)(launch, k, unit);
         works[k] = (struct RH(work)){.op = batch->op,
                                      .expected = batch->expected,
                                      .previous = RH(values_of)(batch->previous)};
-        if (k == 0) {
-            RH(begin_run)(job, &run);
-        }
+        runs[k] =
+            (struct RH(run)){(struct RH(record) *)launch->parts[k]->records + first,
+                             RH(unit_first)(launch, k, unit + 1) - first, &works[k], &counters[k]};
         inserted -= counters[k].inserted;
-        RH(update_run)(&updates, &works[k], &run, &counters[k]);
     }
-    RH(updates_end)(&updates);
+    RH(updates_init)(&updates, job, partition, runs, launch->count);
+    RH(update_runs)(&updates);
     for (uint32_t k = 0; k < launch->count; k++) {
         inserted += counters[k].inserted;
     }

@@ -191,13 +191,12 @@ static void RH(scatter_job)(void *context, uint32_t thread, uint32_t threads)
 
 static void RH(update_partition)(const struct RH(job) * job, struct RH(partition) * partition)
 {
-    const struct RH(run) run = {job->records + partition->first, partition->count, NULL, 0};
     struct sw_counters counters = {0};
+    const struct RH(run)
+        run = {job->records + partition->first, partition->count, job->work, &counters};
     struct RH(updates) updates;
-    RH(updates_init)(&updates, job, partition);
-    RH(begin_run)(job, &run);
-    RH(update_run)(&updates, job->work, &run, &counters);
-    RH(updates_end)(&updates);
+    RH(updates_init)(&updates, job, partition, &run, 1);
+    RH(update_runs)(&updates);
     partition->gathered = updates.gather.count;
     partition->left_over = 0;
     partition->counters = counters;

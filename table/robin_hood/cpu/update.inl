@@ -81,9 +81,9 @@ static void RH(update_absent)(const struct RH(work) * work, struct RH(gather) * 
 }
 
 /* Applies an operation to a present key, or to the key of the side cell. */
-static void RH(update_present)(const struct RH(table) * table, const struct RH(work) * work,
-                               const struct RH(place) * place, struct RH(record) * record,
-                               struct sw_counters *counters)
+static inline void RH(update_present)(const struct RH(table) * table, const struct RH(work) * work,
+                                      const struct RH(place) * place, struct RH(record) * record,
+                                      struct sw_counters *counters)
 {
     RH_WORD out;
     if (RH(decide_at)(work, record->i, record->op, place->found, place->value, record->value,
@@ -99,35 +99,42 @@ static void RH(update_present)(const struct RH(table) * table, const struct RH(w
     RH(put_answer)(work, record, place->value, place->found);
 }
 
-/* A run of records, and the run that the same thread updates next. */
+/* Neighbouring records of one batch. */
 struct RH(run) {
     struct RH(record) * records;
     uint32_t count;
-    const struct RH(record) * after;
-    uint32_t after_count;
+    const struct RH(work) * work;
+    struct sw_counters *counters;
 };
 
-static const struct RH(record) * RH(record_ahead)(const struct RH(run) * run, uint32_t r)
-{
-    return r < run->count                      ? &run->records[r]
-           : r - run->count < run->after_count ? &run->after[r - run->count]
-                                               : NULL;
-}
+/* The place of a record in the runs of a thread. */
+struct RH(cursor) {
+    uint32_t run, at;
+};
+
+/* The records of one run in the lists of a block: each list up to these ends. */
+struct RH(segment) {
+    const struct RH(run) * run;
+    uint32_t present_end, absent_end, later_end;
+};
 
 /* Records of one block, sorted by what one bucket tells of their keys. */
 struct RH(sorted) {
-    const struct RH(work) * work;
-    struct sw_counters *counters;
     struct RH(record) * present[SW_CPU_BLOCK]; /* the bucket has the key, in the slot: */
     struct RH(slot) * slots[SW_CPU_BLOCK];
     struct RH(record) * absent[SW_CPU_BLOCK]; /* the bucket proves that the key is absent */
     struct RH(record) * later[SW_CPU_BLOCK];  /* the key may be in a later bucket */
-    uint32_t present_count, absent_count, later_count;
+    struct RH(segment) segments[SW_CPU_PARTS_MAX];
+    uint32_t segment_count;
 };
 
 /* The updates of a thread: some runs, one after the other. */
 struct RH(updates) {
     const struct RH(job) * job;
+    const struct RH(run) * runs;
+    uint32_t run_count;
+    struct RH(cursor) next;  /* the next record */
+    struct RH(cursor) ahead; /* the next record whose home bucket is prefetched */
     struct RH(gather) gather;
     struct RH(sorted) homes[2]; /* by home buckets: this block, and the one before */
     struct RH(sorted) nexts[2]; /* by the buckets after them: the two blocks before */
@@ -135,87 +142,144 @@ struct RH(updates) {
     bool stash; /* the stash holds entries */
 };
 
+/* --- records in the order of the runs --------------------------------------------------------- */
+
+/* Lines of a run's records that are prefetched before the first of them is read. */
+#define RUN_LINES 8U
+
+static void RH(prefetch_records)(const struct RH(run) * run)
+{
+    const uint8_t *from = (const void *)run->records;
+    const size_t bytes = run->count * sizeof(*run->records);
+    for (size_t at = 0; at < bytes && at < RUN_LINES * 64; at += 64) {
+        __builtin_prefetch(from + at, 1, 3);
+    }
+}
+
+/* Returns the records at a cursor and advances it by their number. Sets *count to that number: at
+ * least 1 and at most `most`, or 0 at the end of all runs. */
+static struct RH(record) * RH(advance)(const struct RH(updates) * updates,
+                                       struct RH(cursor) * cursor, uint32_t most, uint32_t *count)
+{
+    const struct RH(run) *runs = updates->runs;
+    while (cursor->run < updates->run_count && cursor->at == runs[cursor->run].count) {
+        cursor->run++;
+        cursor->at = 0;
+    }
+    if (cursor->run == updates->run_count) {
+        *count = 0;
+        return NULL;
+    }
+    const uint32_t left = runs[cursor->run].count - cursor->at;
+    struct RH(record) *records = runs[cursor->run].records + cursor->at;
+    *count = left < most ? left : most;
+    cursor->at += *count;
+    return records;
+}
+
+/* Returns the next records, at most `most`, whose home buckets the caller prefetches. */
+static const struct RH(record) *
+    RH(advance_ahead)(struct RH(updates) * updates, uint32_t most, uint32_t *count)
+{
+    const struct RH(record) *records = RH(advance)(updates, &updates->ahead, most, count);
+    if (updates->ahead.at == *count && updates->ahead.run + 1 < updates->run_count) {
+        RH(prefetch_records)(&updates->runs[updates->ahead.run + 1]);
+    }
+    return records;
+}
+
 static void RH(updates_init)(struct RH(updates) * updates, const struct RH(job) * job,
-                             const struct RH(partition) * partition)
+                             const struct RH(partition) * partition, const struct RH(run) * runs,
+                             uint32_t run_count)
 {
     assert(job->table->main.max_probe > 0); /* there is a bucket after any home */
     assert(job->table->state->holes == 0);
     updates->job = job;
+    updates->runs = runs;
+    updates->run_count = run_count;
+    updates->next = (struct RH(cursor)){0, 0};
+    updates->ahead = (struct RH(cursor)){0, 0};
     updates->turn = 0;
     for (int k = 0; k < 2; k++) {
-        updates->homes[k].later_count = 0;
-        updates->nexts[k].later_count = 0;
-        updates->homes[k].work = NULL;
-        updates->homes[k].counters = NULL;
+        updates->homes[k].segment_count = 0;
+        updates->nexts[k].segment_count = 0;
     }
     updates->stash = job->table->state->stash_occupied != 0;
     RH(gather_init)(&updates->gather, job, partition);
 }
 
-/* Updates a record, whose place is known. */
-static void RH(update_at)(struct RH(updates) * updates, const struct RH(sorted) * sorted,
-                          const struct RH(place) * place, struct RH(record) * record,
-                          uint64_t probes)
-{
-    struct sw_counters *counters = sorted->counters;
-    struct sw_op_counters *count = &counters->by_class[sw_op_class_of(record->op)];
-    if (place->found || record->m == RH_EMPTY) {
-        RH(update_present)(updates->job->table, sorted->work, place, record, counters);
-    } else {
-        RH(update_absent)(sorted->work, &updates->gather, record, counters);
-    }
-    count->operations++;
-    count->probes += probes;
-    count->hits += record->found;
-    count->misses += !record->found;
-}
+/* --- passes over a block ---------------------------------------------------------------------- */
 
 /* Sorts a record without a branch on what the bucket holds. If the key may be in a later bucket,
  * prefetches the next one. `proof` is ~0 if a larger slot proves that a key is absent, otherwise 0.
  */
 __attribute__((always_inline)) static inline void
-RH(sort_record)(struct RH(sorted) * sorted, struct RH(record) * record, struct RH(slot) * bucket,
-                uint32_t proof, uint32_t counts[3])
+RH(sort_record)(struct RH(sorted) * sorted, struct RH(segment) * ends, struct RH(record) * record,
+                struct RH(slot) * bucket, uint32_t proof)
 {
     const struct RH(match) match = RH(search)(bucket, record->m);
     const uint32_t same = record->m == RH_EMPTY ? 0 : match.same;
     const uint32_t larger = match.larger & proof;
     const uint32_t later = (same | larger) == 0;
-    sorted->present[counts[0]] = record;
-    sorted->slots[counts[0]] = bucket + sw_first_slot(same);
-    sorted->absent[counts[1]] = record;
-    sorted->later[counts[2]] = record;
-    counts[0] += same != 0;
-    counts[1] += (same == 0) & (larger != 0);
-    counts[2] += later;
+    sorted->present[ends->present_end] = record;
+    sorted->slots[ends->present_end] = bucket + sw_first_slot(same);
+    sorted->absent[ends->absent_end] = record;
+    sorted->later[ends->later_end] = record;
+    ends->present_end += same != 0;
+    ends->absent_end += (same == 0) & (larger != 0);
+    ends->later_end += later;
     __builtin_prefetch(bucket + later * SW_BUCKET_SLOTS, 0, 3);
 }
 
-static void RH(end_sorted)(struct RH(sorted) * sorted, const uint32_t counts[3])
-{
-    sorted->present_count = counts[0];
-    sorted->absent_count = counts[1];
-    sorted->later_count = counts[2];
-}
-
-/* Sorts the records [begin, end) of a run by their home buckets. Prefetches those of later
- * records. */
-static void RH(sort_homes)(const struct RH(updates) * updates, struct RH(sorted) * sorted,
-                           const struct RH(run) * run, uint32_t begin, uint32_t end)
+/* Sorts `count` records by their home buckets. With `ahead` it prefetches the home buckets of as
+ * many later records. */
+__attribute__((always_inline)) static inline void
+RH(sort_homes)(const struct RH(updates) * updates, struct RH(sorted) * sorted,
+               struct RH(segment) * ends, struct RH(record) * records,
+               const struct RH(record) * ahead, uint32_t count)
 {
     const struct RH(view) main = updates->job->table->main;
     const uint32_t proof = updates->stash ? 0 : ~0U;
-    uint32_t counts[3] = {0, 0, 0};
-    for (uint32_t r = begin; r < end; r++) {
-        struct RH(record) *record = &run->records[r];
-        const struct RH(record) *ahead = RH(record_ahead)(run, r + SW_CPU_AHEAD);
+    struct RH(segment) counts = *ends;
+    for (uint32_t r = 0; r < count; r++) {
         if (ahead != NULL) {
-            RH(prefetch)(updates->job->table, ahead->m);
+            RH(prefetch)(updates->job->table, ahead[r].m);
         }
         RH(sort_record)
-        (sorted, record, RH(bucket)(&main, RH(home)(&main, record->m)), proof, counts);
+        (sorted, &counts, &records[r], RH(bucket)(&main, RH(home)(&main, records[r].m)), proof);
     }
-    RH(end_sorted)(sorted, counts);
+    *ends = counts;
+}
+
+/* The first pass over the next block: sorts its records by their home buckets. Returns whether
+ * there are any. */
+static bool RH(sort_block)(struct RH(updates) * updates, struct RH(sorted) * sorted)
+{
+    struct RH(segment) ends = {NULL, 0, 0, 0};
+    uint32_t room = SW_CPU_BLOCK, count;
+    sorted->segment_count = 0;
+    while (room > 0) {
+        struct RH(record) *records = RH(advance)(updates, &updates->next, room, &count);
+        if (count == 0) {
+            break;
+        }
+        room -= count;
+        while (count > 0) {
+            uint32_t step;
+            const struct RH(record) *ahead = RH(advance_ahead)(updates, count, &step);
+            if (ahead != NULL) {
+                RH(sort_homes)(updates, sorted, &ends, records, ahead, step);
+            } else {
+                step = count;
+                RH(sort_homes)(updates, sorted, &ends, records, NULL, step);
+            }
+            records += step;
+            count -= step;
+        }
+        ends.run = &updates->runs[updates->next.run];
+        sorted->segments[sorted->segment_count++] = ends;
+    }
+    return room < SW_CPU_BLOCK;
 }
 
 /* Sorts the records that a block left to its second pass, by the buckets after their homes. */
@@ -224,83 +288,117 @@ static void RH(sort_nexts)(const struct RH(updates) * updates, struct RH(sorted)
 {
     const struct RH(view) main = updates->job->table->main;
     const uint32_t proof = updates->stash ? 0 : ~0U;
-    uint32_t counts[3] = {0, 0, 0};
-    for (uint32_t k = 0; k < homes->later_count; k++) {
-        struct RH(record) *record = homes->later[k];
-        RH(sort_record)
-        (sorted, record, RH(bucket)(&main, RH(home)(&main, record->m) + 1), proof, counts);
+    struct RH(segment) ends = {NULL, 0, 0, 0};
+    uint32_t k = 0;
+    for (uint32_t s = 0; s < homes->segment_count; s++) {
+        for (; k < homes->segments[s].later_end; k++) {
+            struct RH(record) *record = homes->later[k];
+            RH(sort_record)
+            (sorted, &ends, record, RH(bucket)(&main, RH(home)(&main, record->m) + 1), proof);
+        }
+        ends.run = homes->segments[s].run;
+        sorted->segments[s] = ends;
     }
-    RH(end_sorted)(sorted, counts);
-    sorted->work = homes->work;
-    sorted->counters = homes->counters;
-    homes->later_count = 0;
+    sorted->segment_count = homes->segment_count;
+    homes->segment_count = 0;
+}
+
+/* Counts operations that were searched by `probes` buckets each, after their answers. */
+static void RH(count_updates)(const struct RH(run) * run, struct RH(record) *const *records,
+                              uint32_t count, uint64_t probes)
+{
+    struct sw_counters *counters = run->counters;
+    for (uint32_t k = 0; k < count; k++) {
+        struct sw_op_counters *mine = &counters->by_class[sw_op_class_of(records[k]->op)];
+        mine->operations++;
+        mine->probes += probes;
+        mine->hits += records[k]->found;
+        mine->misses += !records[k]->found;
+    }
+}
+
+/* Updates present keys, which lie in `slots`, and were searched by `probes` buckets each. */
+static void RH(update_slots)(const struct RH(updates) * updates, const struct RH(run) * run,
+                             struct RH(record) *const *records, struct RH(slot) *const *slots,
+                             uint32_t count, uint64_t probes)
+{
+    for (uint32_t k = 0; k < count; k++) {
+        const struct RH(place) place = {
+            .slot = slots[k], .found = true, .value = RH(slot_value)(RH(slot_load)(slots[k]))};
+        RH(update_present)(updates->job->table, run->work, &place, records[k], run->counters);
+    }
+    RH(count_updates)(run, records, count, probes);
 }
 
 /* Updates the sorted records that are present or absent, and were searched by `probes` buckets. */
 static void RH(update_sorted)(struct RH(updates) * updates, const struct RH(sorted) * sorted,
                               uint64_t probes)
 {
-    for (uint32_t k = 0; k < sorted->present_count; k++) {
-        struct RH(slot) *slot = sorted->slots[k];
-        const struct RH(place)
-            place = {.slot = slot, .found = true, .value = RH(slot_value)(RH(slot_load)(slot))};
-        RH(update_at)(updates, sorted, &place, sorted->present[k], probes);
+    uint32_t present = 0, absent = 0;
+    for (uint32_t s = 0; s < sorted->segment_count; s++) {
+        const struct RH(segment) *segment = &sorted->segments[s];
+        const struct RH(run) *run = segment->run;
+        RH(update_slots)
+        (updates, run, sorted->present + present, sorted->slots + present,
+         segment->present_end - present, probes);
+        for (uint32_t k = absent; k < segment->absent_end; k++) {
+            RH(update_absent)(run->work, &updates->gather, sorted->absent[k], run->counters);
+        }
+        RH(count_updates)(run, sorted->absent + absent, segment->absent_end - absent, probes);
+        present = segment->present_end;
+        absent = segment->absent_end;
     }
-    for (uint32_t k = 0; k < sorted->absent_count; k++) {
-        const struct RH(place) place = {.slot = NULL};
-        RH(update_at)(updates, sorted, &place, sorted->absent[k], probes);
+}
+
+/* The third pass over a block: finds each record from its home on. */
+static void RH(update_later)(struct RH(updates) * updates, struct RH(sorted) * sorted)
+{
+    const struct RH(table) *table = updates->job->table;
+    uint32_t k = 0;
+    for (uint32_t s = 0; s < sorted->segment_count; s++) {
+        const struct RH(run) *run = sorted->segments[s].run;
+        for (; k < sorted->segments[s].later_end; k++) {
+            struct RH(record) *record = sorted->later[k];
+            uint64_t probes = 0;
+            const struct RH(place) place = RH(locate)(table, record->m, &probes);
+            if (place.found || record->m == RH_EMPTY) {
+                RH(update_present)(table, run->work, &place, record, run->counters);
+            } else {
+                RH(update_absent)(run->work, &updates->gather, record, run->counters);
+            }
+            RH(count_updates)(run, &record, 1, probes);
+        }
     }
+    sorted->segment_count = 0;
 }
 
 /* The second pass over the block before this one, and the third over the block before that. */
 static void RH(update_before)(struct RH(updates) * updates)
 {
     struct RH(sorted) *next = &updates->nexts[updates->turn];
-    struct RH(sorted) *last = &updates->nexts[updates->turn ^ 1];
     RH(sort_nexts)(updates, next, &updates->homes[updates->turn ^ 1]);
     RH(update_sorted)(updates, next, 2);
-    for (uint32_t k = 0; k < last->later_count; k++) {
-        uint64_t probes = 0;
-        const struct RH(place) place = RH(locate)(updates->job->table, last->later[k]->m, &probes);
-        RH(update_at)(updates, last, &place, last->later[k], probes);
-    }
-    last->later_count = 0;
+    RH(update_later)(updates, &updates->nexts[updates->turn ^ 1]);
     updates->turn ^= 1;
 }
 
-/* Updates the records of a run, a block at a time. The first SW_CPU_AHEAD home buckets are
- * prefetched. As in get.inl, a second and a third pass update the records whose keys may lie behind
- * their home buckets, after the first passes over the next blocks, which may be of the next runs.
- * No entry moves meanwhile (rule 6), and the stash does not change. So all operations on a key are
- * in the same pass and in the same list of their blocks, in their order. */
-static void RH(update_run)(struct RH(updates) * updates, const struct RH(work) * work,
-                           const struct RH(run) * run, struct sw_counters *counters)
+/* Updates the records of all runs, a block at a time. A block may have records of several runs. The
+ * first SW_CPU_AHEAD home buckets are prefetched. As in get.inl, a second and a third pass update
+ * the records whose keys may lie behind their home buckets, after the first passes over the next
+ * blocks. No entry moves meanwhile (rule 6), and the stash does not change. So all operations on a
+ * key are in the same pass and in the same list of their blocks, in their order. */
+static void RH(update_runs)(struct RH(updates) * updates)
 {
-    for (uint32_t begin = 0; begin < run->count; begin += SW_CPU_BLOCK) {
-        const uint32_t end = run->count - begin < SW_CPU_BLOCK ? run->count : begin + SW_CPU_BLOCK;
-        struct RH(sorted) *sorted = &updates->homes[updates->turn];
-        sorted->work = work;
-        sorted->counters = counters;
-        RH(sort_homes)(updates, sorted, run, begin, end);
-        RH(update_sorted)(updates, sorted, 1);
-        RH(update_before)(updates);
-    }
-}
-
-/* Ends the updates: the passes over the last two blocks. */
-static void RH(updates_end)(struct RH(updates) * updates)
-{
-    RH(update_before)(updates);
-    RH(update_before)(updates);
-}
-
-/* Prefetches the home buckets of the first records of a run. */
-static void RH(begin_run)(const struct RH(job) * job, const struct RH(run) * run)
-{
-    for (uint32_t r = 0; r < SW_CPU_AHEAD; r++) {
-        const struct RH(record) *record = RH(record_ahead)(run, r);
-        if (record != NULL) {
-            RH(prefetch)(job->table, record->m);
+    for (uint32_t left = SW_CPU_AHEAD, count = 1; left > 0 && count > 0; left -= count) {
+        const struct RH(record) *records = RH(advance_ahead)(updates, left, &count);
+        for (uint32_t r = 0; r < count; r++) {
+            RH(prefetch)(updates->job->table, records[r].m);
         }
     }
+    while (RH(sort_block)(updates, &updates->homes[updates->turn])) {
+        RH(update_sorted)(updates, &updates->homes[updates->turn], 1);
+        RH(update_before)(updates);
+    }
+    RH(update_before)(updates);
+    RH(update_before)(updates);
 }
