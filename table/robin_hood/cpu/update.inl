@@ -317,17 +317,61 @@ static void RH(count_updates)(const struct RH(run) * run, struct RH(record) *con
     }
 }
 
-/* Updates present keys, which lie in `slots`, and were searched by `probes` buckets each. */
+/* Updates present keys, which lie in `slots`, by one operation without a second operand. Returns
+ * the number of those that it wrote. Always inlined, since `verb` and `when` are constant. */
+__attribute__((always_inline)) static inline uint32_t
+RH(update_slots_by)(const struct RH(view) * main, enum sw_verb verb, enum sw_when when,
+                    bool answers, struct RH(record) *const *records, struct RH(slot) *const *slots,
+                    uint32_t count)
+{
+    uint32_t updated = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        const struct RH(slot) held = RH(slot_load)(slots[k]);
+        const RH_WORD old = RH(slot_value)(held);
+        RH_WORD out;
+        if (RH(verb_apply)(verb, when, true, old, records[k]->value, &out) == SW_EFFECT_WRITE) {
+            SW_KEEP(main, slots[k]);
+            RH(slot_store)(slots[k], RH(slot_of)(held.m, out));
+            updated++;
+        }
+        if (answers) {
+            records[k]->value = old;
+        }
+    }
+    return updated;
+}
+
+/* Updates present keys, which lie in `slots` and were searched by `probes` buckets each. */
 static void RH(update_slots)(const struct RH(updates) * updates, const struct RH(run) * run,
                              struct RH(record) *const *records, struct RH(slot) *const *slots,
                              uint32_t count, uint64_t probes)
 {
-    for (uint32_t k = 0; k < count; k++) {
-        const struct RH(place) place = {
-            .slot = slots[k], .found = true, .value = RH(slot_value)(RH(slot_load)(slots[k]))};
-        RH(update_present)(updates->job->table, run->work, &place, records[k], run->counters);
+    const struct RH(table) *table = updates->job->table;
+    const struct RH(work) *work = run->work;
+    struct sw_op_counters *mine = &run->counters->by_class[sw_op_class_of(work->op)];
+#define SW_ROW(name, number, its_op, verb, guard, ...)                          \
+    case (its_op):                                                              \
+        run->counters->updated +=                                               \
+            RH(update_slots_by)(&table->main, SW_VERB_##verb, SW_WHEN_##guard,  \
+                                work->previous != NULL, records, slots, count); \
+        break;
+    switch (work->ops == NULL ? work->op : SW_OPS_END) {
+        SW_CORE_OPERATION_MAP(SW_ROW)
+    default:
+        for (uint32_t k = 0; k < count; k++) {
+            const struct RH(place) place = {
+                .slot = slots[k], .found = true, .value = RH(slot_value)(RH(slot_load)(slots[k]))};
+            RH(update_present)(table, work, &place, records[k], run->counters);
+        }
     }
-    RH(count_updates)(run, records, count, probes);
+#undef SW_ROW
+    if (work->ops != NULL) {
+        RH(count_updates)(run, records, count, probes);
+    } else {
+        mine->operations += count;
+        mine->probes += count * probes;
+        mine->hits += count;
+    }
 }
 
 /* Updates the sorted records that are present or absent, and were searched by `probes` buckets. */
