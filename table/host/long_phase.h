@@ -31,6 +31,7 @@ struct sw_long_phase {
     void (*run)(void *table, struct sw_batch *batch);
     void *table;
     struct sw_batch *batch;
+    bool reads;
 };
 
 /* Enter a phase for a batch, the second one as a writer that is not counted. Return SW_OK, or
