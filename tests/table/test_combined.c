@@ -344,3 +344,55 @@ Test(combined, leave_batches_with_times_alone)
 {
     both_widths(1 << 13, 0, 0, true);
 }
+
+/* --- long phases ------------------------------------------------------------------------------ */
+
+struct patient {
+    struct sw_queue *queue;
+    struct sw_batch batch;
+    int status;
+};
+
+static void *write_patiently(void *argument)
+{
+    struct patient *patient = argument;
+    patient->status = sw_batch_run(patient->queue, &patient->batch);
+    return NULL;
+}
+
+/* A writer that waits for a long phase leads nobody: a batch that must not wait is turned away. */
+Test(combined, a_patient_writer_holds_up_nobody)
+{
+    enum { OPS = 256 };
+    static uint64_t keys[OPS], values[OPS];
+    struct sw_table_config config = config_of(128, 1 << 13, 0, 0);
+    struct sw_table *table = must_create(&config);
+    struct sw_cpu *cpu = table->memory;
+    struct sw_queue *queue = must_queue(table);
+    pthread_t thread;
+    for (uint32_t i = 0; i < OPS; i++) {
+        keys[i] = i;
+    }
+    struct sw_batch batch = {.op = SW_SET, .count = OPS, .keys = keys, .values = values};
+    struct patient patient = {.queue = must_queue(table), .batch = batch};
+    batch.no_wait = true;
+    cpu->combined.parts_max = THREADS;
+    sw_cpu_begin_write(cpu); /* each batch finds another writer */
+    (void)sw_phase_lock_enter_uncounted(&cpu->lock);
+    sw_phase_lock_lengthen(&cpu->lock);
+    cr_assert_eq(pthread_create(&thread, NULL, write_patiently, &patient), 0);
+    while (__atomic_load_n(&cpu->combined.writers, __ATOMIC_RELAXED) < 2) {
+        sched_yield();
+    }
+    for (uint32_t i = 0; i < 1000; i++) {
+        cr_assert_eq(sw_batch_run(queue, &batch), SW_E_BUSY);
+    }
+    sw_phase_lock_leave_write(&cpu->lock);
+    pthread_join(thread, NULL);
+    cr_assert_eq(patient.status, SW_OK);
+    cr_assert_eq(patient.batch.counters.inserted, OPS);
+    sw_cpu_end_write(cpu);
+    sw_queue_destroy(patient.queue);
+    sw_queue_destroy(queue);
+    sw_table_destroy(table);
+}

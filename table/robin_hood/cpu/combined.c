@@ -170,11 +170,12 @@ static void turn_away(struct sw_cpu_combined *combined)
     pthread_mutex_unlock(&combined->mutex);
 }
 
-/* Carries out the waiting parts, in a write phase. `own` is the leader's batch. */
-static void lead(struct sw_cpu *cpu, const struct sw_batch *own, sw_cpu_write_alone *write_alone)
+/* Carries out the waiting parts, in a write phase. Other parts must not wait for a long phase, even
+ * if the leader's own batch may: turned away, it waits by itself. */
+static void lead(struct sw_cpu *cpu, sw_cpu_write_alone *write_alone)
 {
     struct sw_cpu_combined *combined = &cpu->combined;
-    if (sw_batch_enter_write(&cpu->lock, own) != SW_OK) {
+    if (!sw_phase_lock_try_uncounted(&cpu->lock)) {
         turn_away(combined);
         return;
     }
@@ -213,7 +214,7 @@ static bool try_to_lead(struct sw_cpu *cpu, const struct sw_cpu_part *part,
         return false;
     }
     if (!is_done(part)) { /* the leader before may have taken it */
-        lead(cpu, part->batch, write_alone);
+        lead(cpu, write_alone);
     }
     __atomic_store_n(&combined->is_led, false, __ATOMIC_SEQ_CST);
     wake(combined);
