@@ -36,6 +36,31 @@ struct head {
     struct sw_frame_segments segments; /* only if the request has segments */
 };
 
+/* Will the request wait for a table that is held? */
+static bool waits_for_table(const struct sw_bulk *bulk, const struct head *head)
+{
+    const struct sw_request *request = &head->request;
+    const struct sw_bulk_table *table = head->target.table;
+    bool waits = table != NULL && sw_table_is_held(table->batches->table);
+    for (uint32_t i = 0; request->has_segments && i < head->segments.count; i++) {
+        const struct sw_request one = sw_frame_segment(request, &head->segments, i);
+        table = sw_bulk_find_table(bulk, &one).table;
+        waits |= table != NULL && sw_table_is_held(table->batches->table);
+    }
+    return waits &&
+           (sw_operation_is_data(request->operation) || request->operation == SW_OPERATION_SCAN);
+}
+
+/* Must a frame of these bytes leave the arena to others? Frames that wait for a held table keep
+ * their memory, so they get no more than half of the arena, or one frame. */
+static bool must_leave(const struct sw_bulk *bulk, const struct head *head, uint64_t bytes)
+{
+    const struct sw_io_arena *arena = bulk->first->io;
+    return bytes > 0 && arena->pages_used > 0 &&
+           arena->pages_used + bytes / SW_IO_PAGE >= arena->pages / 2 &&
+           waits_for_table(bulk, head);
+}
+
 /* Returns a frame with arena memory for the bodies of the request and the reply. Returns NULL with
  * the connection stalled if there is no arena memory now, or closed if there is no memory at all.
  */
@@ -45,6 +70,11 @@ static struct sw_bulk_frame *take_frame(struct sw_conn *conn, const struct head 
     bool waits = sw_conn_arena_is_reserved(conn);
     struct sw_body_layout reply = sw_bulk_reply_layout(&head->request);
     const uint64_t bytes = head->body_bytes + head->reply_bytes;
+    if (must_leave(bulk, head, bytes)) {
+        SW_COUNT(conn->net->counters, arena_pauses, !conn->retried);
+        sw_conn_stall(conn, SW_STALL_HELD);
+        return NULL;
+    }
     struct sw_bulk_frame *frame = sw_bulk_frame_take(bulk, conn);
     if (frame == NULL) {
         sw_conn_abort(conn);

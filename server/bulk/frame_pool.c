@@ -72,7 +72,7 @@ void sw_bulk_frame_put(struct sw_bulk_frame *frame)
     if (frame->memory != NULL) {
         sw_io_arena_free(bulk->first->io, frame->memory, frame->memory_bytes);
         frame->memory = NULL;
-        bulk->net->retry |= bulk->net->arena_waiters > 0;
+        bulk->net->retry |= bulk->net->arena_waiters + bulk->net->held_waiters > 0;
     }
     /* The frame that was used last is taken first, because it is still in the cache. */
     sw_list_push_front(&pool->spare, &frame->link);

@@ -80,6 +80,7 @@ void sw_conn_end_stall(struct sw_conn *conn)
     sw_list_remove(&conn->stalled);
     __atomic_store_n(&net->stalled_count, net->stalled_count - 1, __ATOMIC_RELAXED);
     net->arena_waiters -= conn->stall == SW_STALL_ARENA;
+    net->held_waiters -= conn->stall == SW_STALL_HELD;
     net->memory_waiters -= conn->stall == SW_STALL_BATCH_MEMORY;
     net->iteration.waiting -= conn->stall == SW_STALL_YIELDED;
     net->paused_count -= conn->stall == SW_STALL_PAUSED;
@@ -171,6 +172,7 @@ void sw_conn_stall(struct sw_conn *conn, enum sw_stall reason)
     sw_list_push(reason == SW_STALL_PAUSED ? &net->paused : &net->stalled, &conn->stalled);
     __atomic_store_n(&net->stalled_count, net->stalled_count + 1, __ATOMIC_RELAXED);
     net->arena_waiters += reason == SW_STALL_ARENA;
+    net->held_waiters += reason == SW_STALL_HELD;
     net->memory_waiters += reason == SW_STALL_BATCH_MEMORY;
     net->iteration.waiting += reason == SW_STALL_YIELDED;
     net->paused_count += reason == SW_STALL_PAUSED;

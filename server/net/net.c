@@ -221,7 +221,7 @@ void sw_net_drain(struct sw_net *net)
 
 void sw_net_check(const struct sw_net *net)
 {
-    uint64_t open = 0, refused = 0, waiting = 0, yielded = 0, lacking = 0;
+    uint64_t open = 0, refused = 0, waiting = 0, yielded = 0, lacking = 0, held = 0;
     assert(sw_list_check(&net->paused) == net->paused_count);
     assert(sw_list_check(&net->stalled) + net->paused_count == net->stalled_count);
     SW_LIST_EACH(&net->conns, link)
@@ -232,11 +232,12 @@ void sw_net_check(const struct sw_net *net)
         refused += conn->is_refused;
         waiting += conn->stall == SW_STALL_ARENA;
         lacking += conn->stall == SW_STALL_BATCH_MEMORY;
+        held += conn->stall == SW_STALL_HELD;
         yielded += conn->stall == SW_STALL_YIELDED;
     }
     assert(sw_list_check(&net->conns) == open + refused);
     assert(open == net->connections && refused == net->refused);
     assert(waiting == net->arena_waiters && yielded == net->iteration.waiting);
-    assert(lacking == net->memory_waiters);
-    (void)open, (void)refused, (void)waiting, (void)yielded, (void)lacking;
+    assert(lacking == net->memory_waiters && held == net->held_waiters);
+    (void)open, (void)refused, (void)waiting, (void)yielded, (void)lacking, (void)held;
 }

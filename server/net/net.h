@@ -69,6 +69,7 @@ struct sw_net {
 
     struct sw_iteration iteration;
     unsigned arena_waiters;  /* connections that are stalled for arena memory */
+    unsigned held_waiters;   /* connections that are stalled because their table is held */
     unsigned memory_waiters; /* connections that are stalled for memory of a RESP batch */
     uint64_t paused_count;   /* length of `paused` */
     bool retry;              /* a condition that some stalled connection waits for has changed */

@@ -337,7 +337,7 @@ def fill(connection, number, keys):
 
 @case
 def other_tables_go_on():
-    """while a table of 16 MiB grows or is resized, another table of its loop is written and read; kill -9 loses no such write"""
+    """while a table of 16 MiB grows or is resized, and frames wait for it, its loop serves another table; kill -9 loses no such write"""
     faults, keys, more = Faults(), range(880_000), range(880_000, 900_000)
     held = lambda: faults.words.map_waits == 1
 
@@ -350,9 +350,9 @@ def other_tables_go_on():
 
     with tempfile.TemporaryDirectory() as folder:
         flags = ("--backend", "cpu", "--loops", "1", "--capacity", "4K", "--data-dir", folder, "--appendonly", "yes",
-                 "--appendfsync", "always", "--latency-monitor-threshold", "5")
+                 "--appendfsync", "always", "--latency-monitor-threshold", "5", "--arena-bytes", "16M")
         with Server(*flags, environment=faults.environment()) as server, server.replies() as other, server.connect() as one, \
-                server.connect() as two, server.replies() as three:
+                server.connect() as two, server.replies() as three, server.connect() as small:
             equal(other.ask("TABLE", "CREATE", "big", "NUMBER", 7, "CAPACITY", "1M", "MAX-CAPACITY", "4M"), "OK", "CREATE")
             equal(three.ask("SELECT", "big"), "OK", "SELECT")
             fill(one, 7, keys)
@@ -361,8 +361,16 @@ def other_tables_go_on():
             eventually(held, "the growth")
             two.sendall(wire.frame(wire.GET, more, want_values=True, table=7))
             three.socket.sendall(wire.command("INCR", 5) + wire.command("TTL", 5))
+            many = [server.connect() for _ in range(80)]
+            for connection in many:
+                connection.sendall(wire.frame(wire.GET, more, want_values=True, table=7))
+            eventually(lambda: server.metrics()["sherwood_arena_pauses_total"] > 0, "frames that get no memory")
+            equal(wire.call(small, wire.SET, [4], [40]).status, wire.OK, "a frame for the other table")
             use_other(other, 10)
             faults.words.map_held = 0
+            for connection in many:
+                equal(wire.read_frame(connection).found(), [1] * len(more), "a frame that waited for memory")
+                connection.close()
             equal(wire.read_frame(one).status, wire.OK, "the frame that let it grow")
             equal(wire.read_frame(two).found(), [1] * len(more), "a frame behind it")
             equal([three.read(), three.read()], [6, -1], "commands behind it")
