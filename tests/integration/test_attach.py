@@ -66,9 +66,11 @@ def from_python():
         for name in ("gpu", "cuda:x", "cpu", -1):
             raises(ValueError, "cuda:0", client.attach, name)
         os.environ["SHERWOOD_CUDA_LIBRARY"] = "/nowhere/libsherwood-cuda.so.0"
-        raises(sherwood.Refused, "attach: cannot load /nowhere/libsherwood-cuda.so.0: ", client.attach)
+        raises(sherwood.Refused, "(its backend is cpu): use the client's calls", client.attach)  # it loads nothing
         client.set_many(np.arange(3), np.arange(3))
         equal(len(client), 3)
+    with daemon(*SMALL, program=EMULATED) as server, sherwood.connect(server.unix) as client:
+        raises(sherwood.Refused, "libsherwood-cuda.so.0: cannot open shared object file: No such file or directory; install", client.attach)
 
 
 @case

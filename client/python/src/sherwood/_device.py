@@ -146,7 +146,10 @@ class Device(Details, Segments):
     def __init__(self, options: Options, server: Server, layout: Layout, name: Any, direct: bool = False) -> None:
         if options.follows:
             raise Refused("attach: this client has several addresses: connect to the one server that shares this GPU")
-        attached = _Attached(options, named(name))
+        ordinal = named(name)
+        if server.backend == "cpu":
+            raise Refused("attach: the server does not run on a GPU (its backend is cpu): use the client's calls, with arrays in memory of the host")
+        attached = _Attached(options, ordinal)
         try:
             details, facts = attached.open(options.table)
             check_arrays(options.address, facts, server)

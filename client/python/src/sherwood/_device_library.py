@@ -53,5 +53,6 @@ def load() -> Any:
     try:
         return ffi.dlopen(name)
     except OSError as error:
-        raise Refused(f"attach: cannot load {name}: {error}; install libsherwood, or set SHERWOOD_CUDA_LIBRARY to its"
-                      " path") from None
+        reason = str(error).split(".  Additionally,")[0].split(f"'{name}': {name}: ")[-1]  # without what cffi and ctypes tried
+        raise Refused(f"attach: cannot load {name}: {reason}; install libsherwood or a wheel that has it, or set SHERWOOD_CUDA_LIBRARY to"
+                      " its path") from None
