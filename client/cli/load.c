@@ -213,7 +213,8 @@ int sw_cli_load(struct sw_cli *cli, const char *path)
     }
     int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        fprintf(cli->messages, "sherwood-cli: %s: %s\n", path, strerror(errno));
+        fprintf(cli->messages, "sherwood-cli: %s: %s: name a file that this user can read\n", path,
+                strerror(errno));
         return 1;
     }
     bool good = sw_cli_connect(cli) && sw_cli_enter_table(cli) &&

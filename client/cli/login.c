@@ -49,7 +49,8 @@ static bool read_file(struct sw_cli_login *login, char *text, size_t text_bytes)
 {
     FILE *file = fopen(login->file, "re");
     if (file == NULL) {
-        snprintf(text, text_bytes, "%s: %s", login->file, strerror(errno));
+        snprintf(text, text_bytes, "%s: %s: name a file that this user can read", login->file,
+                 strerror(errno));
         return false;
     }
     bool is_right = read_line(login, file);

@@ -81,7 +81,9 @@ bool sw_cli_snapshot_open(struct sw_cli_snapshot *snapshot, const char *path, FI
     *snapshot = (struct sw_cli_snapshot){.path = path, .messages = messages};
     snapshot->fd = sw_open_regular(AT_FDCWD, path, O_RDONLY, 0);
     if (snapshot->fd < 0) {
-        fprintf(messages, "sherwood-cli: %s: %s\n", path, sw_file_error(errno));
+        fprintf(messages,
+                "sherwood-cli: %s: %s: name a file snapshot-* or table-* that this user can read\n",
+                path, sw_file_error(errno));
         return false;
     }
     if (!read_header(snapshot)) {

@@ -282,7 +282,9 @@ static bool list(struct sw_cli_wal *wal)
     DIR *dir = opendir(wal->path);
     bool good = dir != NULL;
     if (!good) {
-        return sw_cli_wal_complain(wal, "", strerror(errno));
+        char what[128];
+        snprintf(what, sizeof(what), "%s: name the data directory of a server", strerror(errno));
+        return sw_cli_wal_complain(wal, "", what);
     }
     errno = 0;
     while (good && (entry = readdir(dir)) != NULL) {

@@ -44,9 +44,15 @@
 /* Error line of RESP only: bulk frames have no key strings. */
 #define SW_COLLISION_LINE \
     "COLLISION an existing key has the same hash (--resp-keys hash); nothing was changed"
+/* Tables that lack an operation, behind "the .. engine has no ..". */
+#define SW_OF_ROWS " for rows"
+#define SW_OF_IDS " for ids"
+#define SW_OF_SETS " for keys without values"
 /* Reasons that follow "the .. engine has no ..": why it lacks read-modify-write commands, counters,
  * or operations on a kind of value. */
-#define SW_WHY_EVICTS ": a write may evict the entry between the read and the write"
+#define SW_WHY_EVICTS                                                                      \
+    ": a write may evict the entry between the read and the write; start the server with " \
+    "--engine robin_hood"
 #define SW_WHY_ONLY_ADD                                                                         \
     ": of the operations that depend on a stored value it has only ADD; start the server with " \
     "--engine robin_hood"
@@ -57,14 +63,14 @@
 #define SW_NO_FLOATS_LINE                                                                        \
     "ERR INCRBYFLOAT needs values that are strings (--value-type string) or rows of one number " \
     "(--value-type f64 --value-bytes 8, or f32 and 4)"
-#define SW_NEEDS_STRINGS                                                                        \
-    "needs values that are strings: start the server with --engine robin_hood --value-bytes N " \
-    "--value-type string"
+#define SW_WHY_NO_STRINGS SW_WHY_ENGINE " --value-bytes N --value-type string"
+#define SW_NEEDS_STRINGS "needs values that are strings" SW_WHY_NO_STRINGS
 #define SW_NO_BITS                                                                     \
     "bit operations need values that are integers, or rows of bytes, u32, u64 or i64 " \
     "(--value-type)"
 #define SW_WHY_IDS ": the table chooses the ids of keys; use ASSIGN"
 #define SW_WHY_ENGINE ": start the server with --engine robin_hood"
+#define SW_WHY_NO_VALUES ": start the server without --value-type none"
 #define SW_WHY_NO_SCORES ": start the server with --engine cache"
 #define SW_WHY_NO_IDS SW_WHY_ENGINE " --ids N"
 #define SW_WHY_NO_SET SW_WHY_ENGINE " --value-type none"

@@ -54,9 +54,9 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
     struct sw_table_shape shape = {
         .engine = info.engine,
         .engine_name = info.engine_name,
-        .of_rows = sw_config_has_rows(config) ? " for rows"
-                   : config->ids > 0          ? " for ids"
-                   : sw_config_is_set(config) ? " for keys without values"
+        .of_rows = sw_config_has_rows(config) ? SW_OF_ROWS
+                   : config->ids > 0          ? SW_OF_IDS
+                   : sw_config_is_set(config) ? SW_OF_SETS
                                               : "",
         .value_format = sw_config_value_format(config),
         .operations = without_those_of_others(info.operations, config),
@@ -121,10 +121,12 @@ const char *sw_table_full_line(const struct sw_table_shape *shape)
     return texts_of(shape)[1];
 }
 
-const char *sw_table_lacking(const struct sw_table_shape *shape, uint64_t operations)
+const char *sw_table_no_times(const struct sw_table_shape *shape)
 {
-    const bool of_times = (operations >> SW_EXPIRE & 1) != 0;
-    return shape->engine == SW_ENGINE_ROBIN_HOOD && !shape->is_in_host && of_times
-               ? " with the CUDA backend and batches this large (--round-ops-max, --frame-ops-max)"
-               : shape->of_rows;
+    return shape->is_set    ? SW_OF_SETS SW_WHY_NO_VALUES
+           : shape->has_ids ? SW_OF_IDS SW_WHY_ENGINE
+           : shape->engine == SW_ENGINE_ROBIN_HOOD
+               ? " with the CUDA backend and batches this large: lower --round-ops-max and "
+                 "--frame-ops-max"
+               : SW_WHY_ENGINE;
 }

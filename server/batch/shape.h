@@ -56,9 +56,9 @@ struct sw_table_shape sw_table_shape_of(const struct sw_table *table,
 const char *sw_table_full(const struct sw_table_shape *shape);
 const char *sw_table_full_line(const struct sw_table_shape *shape);
 
-/* Returns the words that follow "the .. engine has no EXPIRE" in the error for these operations,
- * which the table lacks: the configuration that lacks them, or " for rows". Static storage. */
-const char *sw_table_lacking(const struct sw_table_shape *shape, uint64_t operations);
+/* Returns the end of the error "the .. engine has no EXPIRE" for a table whose keys do not expire:
+ * which tables lack it, and what to do. Static storage. */
+const char *sw_table_no_times(const struct sw_table_shape *shape);
 
 /* Reads and writes element `i` of an array of integers of `bytes` bytes each (4 or 8). */
 static inline uint64_t sw_integer_at(const void *array, uint32_t bytes, uint32_t i)

@@ -72,7 +72,7 @@ bool sw_bulk_expiry_fit(const struct sw_table_shape *shape, const struct sw_requ
     const bool gives = request->times == SW_FRAME_TIMES_AT || request->times == SW_FRAME_TIMES_IN;
     if (wrong == NULL && gives && !shape->expires) {
         snprintf(message, message_bytes, "the %s engine has no expiry times%s", shape->engine_name,
-                 sw_table_lacking(shape, SW_OPS_ONE(SW_EXPIRE)));
+                 sw_table_no_times(shape));
         return false;
     }
     if (wrong != NULL) {

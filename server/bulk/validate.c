@@ -22,18 +22,22 @@ static bool is_of_caches(uint32_t operation)
            SW_OPS_HAS(operations, sw_operation_op(operation));
 }
 
-/* Returns why the engine lacks an operation, for the end of the error; "": the name explains it. */
+/* Returns why the engine lacks an operation, for the end of the error; "": the name explains it.
+ * For operations on times the reason begins with the tables that lack them. */
 static const char *why(const struct sw_table_shape *shape, uint32_t operation)
 {
     const bool is_integer = shape->value_format == SW_VALUE_INTEGER;
     if (is_of_caches(operation) && !shape->has_scores && !shape->has_ids) {
         return SW_WHY_NO_SCORES;
     }
+    if (sw_operation_needs_expiry(operation)) {
+        return sw_table_no_times(shape);
+    }
     if (shape->engine == SW_ENGINE_CUCKOO && !sw_operation_gives_ids(operation)) {
         return SW_WHY_ENGINE;
     }
-    if (sw_operation_needs_expiry(operation) || shape->is_set) {
-        return "";
+    if (shape->is_set) {
+        return sw_operation_gives_ids(operation) ? SW_WHY_NO_IDS : SW_WHY_NO_VALUES;
     }
     if (shape->has_ids || sw_operation_gives_ids(operation)) {
         return shape->has_ids ? SW_WHY_IDS : SW_WHY_NO_IDS;
@@ -44,6 +48,9 @@ static const char *why(const struct sw_table_shape *shape, uint32_t operation)
     }
     if (sw_operation_adds(operation) && !shape->has_scores) {
         return SW_WHY_NO_SUCH_ROWS;
+    }
+    if (sw_operation_is_data(operation) && SW_OPS_HAS(SW_OPS_STRING, sw_operation_op(operation))) {
+        return SW_WHY_NO_STRINGS;
     }
     return sw_operation_of_integers(operation) && !is_integer ? SW_WHY_NO_INTEGERS : "";
 }
@@ -75,9 +82,7 @@ static enum sw_reply_status refuse_frame(const struct sw_table_shape *shape,
     snprintf(message, message_bytes, "the %s %s has no %s%s%s",
              epoch ? sw_cache_policy_name(shape->policy) : shape->engine_name,
              epoch ? "policy" : "engine", sw_operation_name(request->operation),
-             sw_operation_needs_expiry(request->operation)
-                 ? sw_table_lacking(shape, SW_OPS_ONE(SW_EXPIRE))
-                 : shape->of_rows,
+             sw_operation_needs_expiry(request->operation) ? "" : shape->of_rows,
              is_epoch && !epoch ? SW_WHY_NO_SCORES : why(shape, request->operation));
     return SW_REPLY_UNKNOWN_OPERATION;
 }

@@ -292,7 +292,8 @@ static int read_file(struct file_reader *reader)
 {
     reader->file = sw_fopen_regular(reader->path);
     if (reader->file == NULL) {
-        fail(reader, "cannot be opened: %s", sw_file_error(errno));
+        fail(reader, "cannot be opened: %s: name a file that this user can read",
+             sw_file_error(errno));
         return -1;
     }
     const int bad_line = ini_parse_stream(read_line, reader, on_value, reader);

@@ -66,13 +66,18 @@ static void refuse_unsupported(struct sw_resp_conn *state, const struct sw_comma
         sw_resp_error(state->conn, command, "ERR " SW_NO_BITS);
         return;
     }
+    if ((command->operations >> SW_EXPIRE & 1) != 0 && !shape->expires) {
+        sw_resp_error(state->conn, command, "ERR the %s engine has no %s%s", shape->engine_name,
+                      name, sw_table_no_times(shape));
+        return;
+    }
     const uint64_t reckons = SW_OPS_INTEGERS & ~SW_OPS_ROWS;
     const bool is_pair = (command->operations & SW_OPS_PAIR) != 0;
     const char *why = "";
     if (command->id == SW_COMMAND_INSERT) {
         why = SW_WHY_NO_SET;
     } else if (shape->is_set) {
-        why = command->id == SW_COMMAND_ASSIGN ? SW_WHY_NO_IDS : "";
+        why = command->id == SW_COMMAND_ASSIGN ? SW_WHY_NO_IDS : SW_WHY_NO_VALUES;
     } else if (command->id == SW_COMMAND_ASSIGN || shape->has_ids) {
         why = shape->has_ids ? SW_WHY_IDS : SW_WHY_NO_IDS;
     } else if (command->kind == SW_KIND_RMW && shape->has_scores) {
@@ -91,7 +96,7 @@ static void refuse_unsupported(struct sw_resp_conn *state, const struct sw_comma
         why = SW_WHY_ENGINE;
     }
     sw_resp_error(state->conn, command, "ERR the %s engine has no %s%s%s", shape->engine_name, name,
-                  sw_table_lacking(shape, command->operations), why);
+                  shape->of_rows, why);
 }
 
 /* Refuses a command that would show keys, because the table has only the hashes of their texts. */

@@ -12,7 +12,7 @@ static bool may_expire(const struct data *data, const char *option)
         sw_table_will_expire(batches->table);
     } else {
         refuse(data, "ERR the %s engine has no %s%s", batches->shape.engine_name, option,
-               sw_table_lacking(&batches->shape, SW_OPS_ONE(SW_EXPIRE)));
+               sw_table_no_times(&batches->shape));
     }
     return batches->shape.expires;
 }

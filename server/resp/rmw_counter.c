@@ -103,7 +103,7 @@ bool sw_counter_read(struct sw_resp *resp, const struct sw_command *command,
     }
     if (seen.time != 0 && !shape->expires) {
         snprintf(line, line_size, "ERR the %s engine has no INCREX EX%s", shape->engine_name,
-                 sw_table_lacking(shape, SW_OPS_ONE(SW_EXPIRE)));
+                 sw_table_no_times(shape));
         return false;
     }
     counter->saturates = seen.saturates;

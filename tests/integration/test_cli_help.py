@@ -57,6 +57,20 @@ def exports_of_nothing():
 
 
 @case
+def files_that_are_none():
+    """the error about a file or a directory that the tool cannot open says which to name"""
+    with tempfile.TemporaryDirectory() as path:
+        for words, remedy in ((("snapshot", "info", path), "a directory, not a regular file: name a file snapshot-* or table-*"),
+                              (("snapshot", "verify", f"{path}/none"), "No such file or directory: name a file snapshot-*"),
+                              (("log", "check", f"{path}/none"), "No such file or directory: name the data directory of a server"),
+                              (("load", f"{path}/none.csv"), "No such file or directory: name a file that this user can read")):
+            said = run(CLI, *words, rc=1)
+            check(remedy in said, f"{words}: {said}")
+        said = run(CLI, "--pass-file", f"{path}/none", "PING", rc=2)
+        check("No such file or directory: name a file that this user can read" in said, said)
+
+
+@case
 def files_of_python():
     """load and dump refuse a file format that only the Python client reads, and say so"""
     for tool in ("load", "dump"):

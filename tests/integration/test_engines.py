@@ -166,8 +166,8 @@ def cache_refusals():
         equal(replies.ask("MGET", 1, 2, 3), [b"12345678", None, None], "unchanged")
         for command in (("INCR", 1), ("DECR", 1), ("INCRBY", 1, 1), ("DECRBY", 1, 1)):
             equal(error_of(replies, *command), f"ERR the cache engine has no {command[0]}: values are not integers; " + wire.COUNTERS, "refusal")
-        equal(error_of(replies, "SET", 1, "x", "EX", 5), "ERR the cache engine has no SET EX", "EX")
-        equal(error_of(replies, "EXPIRE", 1, 5), "ERR the cache engine has no EXPIRE", "EXPIRE")
+        equal(error_of(replies, "SET", 1, "x", "EX", 5), "ERR the cache engine has no SET EX: start the server with --engine robin_hood", "EX")
+        equal(error_of(replies, "EXPIRE", 1, 5), "ERR the cache engine has no EXPIRE: start the server with --engine robin_hood", "EXPIRE")
         check(not commands_of(replies) & {"incr", "decr", "incrby", "decrby"}, "COMMAND")
         equal(replies.ask("GET", 1), b"12345678", "unchanged")
 

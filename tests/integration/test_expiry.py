@@ -205,7 +205,8 @@ def where_keys_do_not_expire():
     """other engines refuse EXPIRE, and refuse a primary, a log or a snapshot with expiring keys"""
     cuckoo = ("--engine", "cuckoo", *CPU)
     with Server(*cuckoo) as server, server.replies() as replies:
-        equal(replies.ask("EXPIRE", 1, 5), wire.Error("ERR the cuckoo engine has no EXPIRE: start the server with --engine robin_hood"), "cuckoo")
+        for name, words in (("EXPIRE", ("EXPIRE", 1, 5)), ("SET EX", ("SET", 1, 5, "EX", 5)), ("GETEX EX", ("GETEX", 1, "EX", 5)), ("SETEX", ("SETEX", 1, 5, 5))):
+            equal(replies.ask(*words), wire.Error(f"ERR the cuckoo engine has no {name}: start the server with --engine robin_hood"), "cuckoo")
         equal([replies.ask("SET", 1, 5, "KEEPTTL"), replies.ask("TTL", 1), replies.ask("PERSIST", 1)], ["OK", -1, 0], "of none")
     with tempfile.TemporaryDirectory() as directory:
         files = ("--data-dir", directory, "--appendonly", "yes")

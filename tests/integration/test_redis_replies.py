@@ -163,7 +163,7 @@ def if_equal():
                             ("SET IFEQ", None)):
             words = ("SET", 1, 2, "IFEQ", 3) if words is None else (name, *words)
             equal(replies.ask(*words), wire.Error(
-                f"ERR the cache engine has no {name}: a write may evict the entry between the read and the write"), name)
+                f"ERR the cache engine has no {name}: a write may evict the entry between the read and the write; start the server with --engine robin_hood"), name)
 
 
 if __name__ == "__main__":

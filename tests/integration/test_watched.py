@@ -240,7 +240,8 @@ def limits():
         eventually(lambda: server.metrics()["sherwood_watched_keys"] == 0, "closed connections watch nothing")
     with Server("--engine", "cache", "--backend", "cpu", "--value-bytes", "8", "--capacity", "4K") as server, \
             server.connect() as connection:
-        talk(wire.Replies(connection), ("WATCH 1", wire.Error("ERR the cache engine has no WATCH: a write may evict the entry between the read and the write")))
+        talk(wire.Replies(connection), ("WATCH 1", wire.Error("ERR the cache engine has no WATCH: a write may evict the entry between the read and the write; "
+                                                                 "start the server with --engine robin_hood")))
 
 
 @case
