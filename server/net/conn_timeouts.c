@@ -36,13 +36,15 @@ static bool write_timed_out(const struct sw_conn *conn, uint64_t now_ms, bool pr
             output_is_stuck(conn, now_ms, SW_FRAME_STALL_MS));
 }
 
-/* Has the incomplete request taken too long to arrive? */
+/* Has the incomplete request taken too long to arrive? After a stall its last bytes may be old: the
+ * server did not read the rest meanwhile. */
 static bool request_timed_out(const struct sw_conn *conn, uint64_t now_ms, bool pressed)
 {
     uint64_t limit_ms = SW_LIVE(conn->net->config->request_timeout_ms);
     uint64_t since_ms = conn->times.request_since;
+    uint64_t moved_ms = since_ms > conn->times.input_at ? since_ms : conn->times.input_at;
     return (limit_ms > 0 && since_ms > 0 && now_ms - since_ms > limit_ms) ||
-           (pressed && conn->receives_body && now_ms - conn->times.input_at > SW_FRAME_STALL_MS);
+           (pressed && conn->receives_body && now_ms - moved_ms > SW_FRAME_STALL_MS);
 }
 
 static bool is_idle(const struct sw_conn *conn, uint64_t now_ms)

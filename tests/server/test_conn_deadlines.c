@@ -118,6 +118,24 @@ NET_TEST(conn_deadlines, half_a_body_has_less_time_when_memory_is_short)
     cr_assert_eq(lines->conn->state, SW_CONN_OPEN, "it has no such memory");
 }
 
+/* The server did not read it meanwhile. */
+NET_TEST(conn_deadlines, a_body_behind_a_stall_has_its_time_when_memory_is_short)
+{
+    struct fake *stalled = toy_peer(toy);
+    struct fake *waiting = toy_peer(toy);
+    fake_say(stalled, "s1\nb100\nabc");
+    toy_pass(toy, 10 * SW_FRAME_STALL_MS);
+    toy->has = toy->net.retry = true;
+    toy_iteration(toy);
+    cr_assert(stalled->conn->receives_body);
+    toy->has = false;
+    fake_say(waiting, "s3\n"); /* SW_STALL_ARENA */
+    toy_pass(toy, SW_FRAME_STALL_MS);
+    cr_assert_eq(stalled->conn->state, SW_CONN_OPEN);
+    toy_pass(toy, 1);
+    cr_assert_eq(toy->counters.request_timeouts, 1);
+}
+
 /* --- replies ---------------------------------------------------------------------------------- */
 
 TOY_TEST(conn_deadlines, a_peer_that_takes_nothing_is_closed)
