@@ -30,7 +30,7 @@ void RH(partition_part)(const struct sw_cpu *cpu, struct sw_cpu_part *part)
     }
     memcpy(part->first, next, sizeof(part->first));
     for (uint32_t i = 0; i < batch->count; i++) {
-        RH(fill_record)(&records[next[RH(partition_of)(m[i])]++], &work, i, m[i]);
+        RH(scatter_record)(&records[next[RH(partition_of)(m[i])]++], &work, i, m[i]);
     }
     part->records = records;
     part->keys = m;
@@ -62,6 +62,7 @@ static void RH(update_unit)(const struct sw_cpu_combined *launch, uint32_t unit,
         runs[k] =
             (struct RH(run)){(struct RH(record) *)launch->parts[k]->records + first,
                              RH(unit_first)(launch, k, unit + 1) - first, &works[k], &counters[k]};
+        RH(prefetch_records)(&runs[k], 0, RUN_LINES_FIRST);
         inserted -= counters[k].inserted;
     }
     RH(updates_init)(&updates, job, partition, runs, launch->count);

@@ -157,6 +157,8 @@ static void RH(place_slices)(struct RH(job) * job)
     }
 }
 
+#define SCATTER_AHEAD_BYTES 128
+
 /* Loads operation i, whose mixed key is m. */
 static inline void RH(fill_record)(struct RH(record) * record, const struct RH(work) * work,
                                    uint32_t i, RH_WORD m)
@@ -166,6 +168,15 @@ static inline void RH(fill_record)(struct RH(record) * record, const struct RH(w
     record->i = i;
     record->op = work->ops != NULL ? work->ops[i] : (uint8_t)work->op;
     record->found = 1;
+}
+
+/* Loads an operation to its place in its partition. Prefetches the place of a later operation of
+ * the partition, since a processor does not foresee stores to 64 places in turns. */
+static inline void RH(scatter_record)(struct RH(record) * record, const struct RH(work) * work,
+                                      uint32_t i, RH_WORD m)
+{
+    __builtin_prefetch((const uint8_t *)record + SCATTER_AHEAD_BYTES, 1, 3);
+    RH(fill_record)(record, work, i, m);
 }
 
 static void RH(scatter_job)(void *context, uint32_t thread, uint32_t threads)
@@ -180,7 +191,7 @@ static void RH(scatter_job)(void *context, uint32_t thread, uint32_t threads)
         uint32_t end = RH(slice_end)(job, s);
         for (uint32_t i = s * job->slice_ops; i < end; i++) {
             const RH_WORD m = job->keys[i];
-            RH(fill_record)(&job->records[offsets[RH(partition_of)(m)]++], work, i, m);
+            RH(scatter_record)(&job->records[offsets[RH(partition_of)(m)]++], work, i, m);
         }
     }
 }

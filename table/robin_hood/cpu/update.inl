@@ -144,15 +144,17 @@ struct RH(updates) {
 
 /* --- records in the order of the runs --------------------------------------------------------- */
 
-/* Lines of a run's records that are prefetched before the first of them is read. */
+/* Cache lines of a run's records that are prefetched at the beginning, and in all before the first
+ * record is read. */
+#define RUN_LINES_FIRST 2U
 #define RUN_LINES 8U
 
-static void RH(prefetch_records)(const struct RH(run) * run)
+/* Prefetches the cache lines [from, to) of a run's records. */
+static void RH(prefetch_records)(const struct RH(run) * run, uint32_t from, uint32_t to)
 {
-    const uint8_t *from = (const void *)run->records;
     const size_t bytes = run->count * sizeof(*run->records);
-    for (size_t at = 0; at < bytes && at < RUN_LINES * 64; at += 64) {
-        __builtin_prefetch(from + at, 1, 3);
+    for (size_t at = from * 64; at < bytes && at < to * 64; at += 64) {
+        __builtin_prefetch((const uint8_t *)run->records + at, 0, 3);
     }
 }
 
@@ -183,7 +185,7 @@ static const struct RH(record) *
 {
     const struct RH(record) *records = RH(advance)(updates, &updates->ahead, most, count);
     if (updates->ahead.at == *count && updates->ahead.run + 1 < updates->run_count) {
-        RH(prefetch_records)(&updates->runs[updates->ahead.run + 1]);
+        RH(prefetch_records)(&updates->runs[updates->ahead.run + 1], RUN_LINES_FIRST, RUN_LINES);
     }
     return records;
 }
