@@ -18,7 +18,7 @@
  * be too full for any batch, even if every operation before that batch adds an entry to it.
  * Otherwise the leader carries out the parts one after the other, as if they had not been combined.
  * No operation of a launch deletes, or concerns expiry times. Entries that meet the cap, and the
- * buckets read by inserts, are counted in the last part.
+ * buckets read for all parts, are counted in the last part.
  *
  * A step (update, insert) ends when all units are done. So no thread works on a launch after the
  * leader has ended the phase.
@@ -43,7 +43,8 @@ struct sw_cpu_part {
     struct sw_cpu_part *next;
     uint32_t stage;                        /* atomic: enum sw_cpu_part_stage */
     uint32_t first[SW_CPU_PARTITIONS + 1]; /* index of each partition's first record */
-    uint64_t probes, inserted, updated;    /* atomic; in the launch */
+    /* Atomic; operations on absent keys, that inserted, and that changed nothing. */
+    uint64_t misses, inserted, unchanged;
     void *records;
     void *keys; /* m of each operation; then the words of `found` */
 };

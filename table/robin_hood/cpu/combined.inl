@@ -74,6 +74,30 @@ static void RH(update_unit)(const struct sw_cpu_combined *launch, uint32_t unit,
     partition->counters.inserted = inserted;
 }
 
+/* Most counts are 0, and the threads would wait for one another's cache lines. */
+static void RH(add_to)(uint64_t *sum, uint64_t count)
+{
+    if (count > 0) {
+        __atomic_fetch_add(sum, count, __ATOMIC_RELAXED);
+    }
+}
+
+/* Adds what a thread did to the operations of each part. */
+static void RH(add_to_parts)(struct sw_cpu_combined *launch, const struct sw_counters *counters)
+{
+    uint64_t probes = 0;
+    for (uint32_t k = 0; k < launch->count; k++) {
+        struct sw_cpu_part *part = launch->parts[k];
+        const struct sw_op_counters *mine = &counters[k].by_class[sw_op_class_of(part->batch->op)];
+        RH(add_to)(&part->misses, mine->misses);
+        RH(add_to)(&part->inserted, counters[k].inserted);
+        RH(add_to)
+        (&part->unchanged, mine->operations - counters[k].inserted - counters[k].updated);
+        probes += mine->probes;
+    }
+    RH(add_to)(&launch->probes, probes);
+}
+
 void RH(help_launch)(struct sw_cpu *cpu)
 {
     struct sw_cpu_combined *launch = &cpu->combined;
@@ -95,13 +119,8 @@ void RH(help_launch)(struct sw_cpu *cpu)
     if (taken == 0) {
         return;
     }
-    for (uint32_t k = 0; k < launch->count && !launch->inserts; k++) {
-        struct sw_cpu_part *part = launch->parts[k];
-        const struct sw_counters *mine = &counters[k];
-        __atomic_fetch_add(&part->probes, mine->by_class[sw_op_class_of(part->batch->op)].probes,
-                           __ATOMIC_RELAXED);
-        __atomic_fetch_add(&part->inserted, mine->inserted, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&part->updated, mine->updated, __ATOMIC_RELAXED);
+    if (!launch->inserts) {
+        RH(add_to_parts)(launch, counters);
     }
     __atomic_fetch_add(&launch->done, taken, __ATOMIC_RELEASE);
 }
@@ -138,6 +157,7 @@ void RH(run_launch)(struct sw_cpu *cpu)
     job.index = cpu->scratch.index;
     RH(place_units)(&job, launch);
     launch->job = &job;
+    launch->probes = 0;
     sw_cpu_run_step(cpu, false, RH(help_launch));
     for (uint32_t unit = 0; unit < launch->units; unit++) {
         gathered += job.partitions[unit].gathered;
@@ -146,20 +166,31 @@ void RH(run_launch)(struct sw_cpu *cpu)
         sw_cpu_run_step(cpu, true, RH(help_launch));
     }
     RH(finish_upsert)(&job, &work, &counters);
-    last->counters.by_class[SW_CLASS_UPSERT].probes += counters.by_class[SW_CLASS_UPSERT].probes;
+    last->counters.by_class[SW_CLASS_UPSERT].probes +=
+        launch->probes + counters.by_class[SW_CLASS_UPSERT].probes;
     last->counters.failures = counters.failures;
     last->_stash_change = (int64_t)(cpu->state.stash_occupied - stash_before);
 }
 
-void RH(answer_part)(struct sw_cpu_part *part)
+/* Writes the answers in the order of the batch: all are present, and no values are wanted. */
+static void RH(answer_present)(const struct sw_batch *batch)
 {
-    struct sw_batch *batch = part->batch;
+    const uint32_t words = batch->count / 64, rest = batch->count % 64;
+    if (batch->found != NULL) {
+        memset(batch->found, 0xff, words * sizeof(*batch->found));
+    }
+    if (batch->found != NULL && rest > 0) {
+        batch->found[words] = (1ULL << rest) - 1;
+    }
+}
+
+static void RH(answer_records)(const struct sw_cpu_part *part)
+{
+    const struct sw_batch *batch = part->batch;
     const struct RH(record) *records = part->records;
-    struct sw_op_counters *count = &batch->counters.by_class[sw_op_class_of(batch->op)];
     const size_t words = ((size_t)batch->count + 63) / 64;
     uint64_t *found = part->keys;
     RH_WORD *previous = RH(values_of)(batch->previous);
-    uint64_t hits = 0;
     memset(found, 0, words * sizeof(*found));
     for (uint32_t r = 0; r < batch->count; r++) {
         const struct RH(record) *record = &records[r];
@@ -167,16 +198,25 @@ void RH(answer_part)(struct sw_cpu_part *part)
             previous[record->i] = record->value;
         }
         found[record->i / 64] |= (uint64_t)record->found << (record->i % 64);
-        hits += record->found;
     }
     if (batch->found != NULL) {
         memcpy(batch->found, found, words * sizeof(*found));
     }
+}
+
+void RH(answer_part)(struct sw_cpu_part *part)
+{
+    struct sw_batch *batch = part->batch;
+    struct sw_op_counters *count = &batch->counters.by_class[sw_op_class_of(batch->op)];
+    if (part->misses == 0 && RH(values_of)(batch->previous) == NULL) {
+        RH(answer_present)(batch);
+    } else {
+        RH(answer_records)(part);
+    }
     count->operations += batch->count;
-    count->probes += part->probes;
-    count->hits += hits;
-    count->misses += batch->count - hits;
+    count->hits += batch->count - part->misses;
+    count->misses += part->misses;
     batch->counters.inserted += part->inserted;
-    batch->counters.updated += part->updated;
+    batch->counters.updated += batch->count - part->inserted - part->unchanged;
     sw_cpu_admit_all(batch);
 }

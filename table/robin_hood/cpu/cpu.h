@@ -81,8 +81,9 @@ struct sw_cpu_combined {
     uint32_t units;
     uint32_t count; /* of parts */
     struct sw_cpu_part *parts[SW_CPU_PARTS_MAX];
-    void *job;    /* the leader's struct RH(job) */
-    bool inserts; /* the step inserts; otherwise it updates */
+    uint64_t probes; /* atomic: buckets read by updates */
+    void *job;       /* the leader's struct RH(job) */
+    bool inserts;    /* the step inserts; otherwise it updates */
 };
 
 struct sw_cpu_image;
