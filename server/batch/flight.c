@@ -133,35 +133,67 @@ static int submit(struct sw_submitter *submitter, struct sw_flight *flight)
     return status;
 }
 
-/* Submits waiting flights of all lists until the queue is full or the gate is closed. A table in
- * host memory carries them out here, and many wait behind its growth. So this begins none later
- * than SW_ITERATION_NS after *first_us, when the first of several calls began one; 0: no call has.
- */
+/* Submits a waiting flight. Returns false if it must wait: the queue is full, the table is held,
+ * the gate is closed, or SW_ITERATION_NS have passed since *first_us, when the first flight of this
+ * call was submitted (0: this is the first). A table in host memory carries out the batch here, and
+ * many may have waited for its growth. */
+static bool submit_next(struct sw_submitter *submitter, struct sw_flight *flight,
+                        uint64_t *first_us)
+{
+    const uint64_t since_us = now_us();
+    *first_us = *first_us != 0 ? *first_us : since_us;
+    if (since_us - *first_us >= SW_ITERATION_NS / 1000 || !pass_gate(submitter, flight)) {
+        return false;
+    }
+    __atomic_store_n(&submitter->submitting_since_us, since_us, __ATOMIC_RELAXED);
+    flight->batch.clock_ms = sw_flight_wall_ms();
+    flight->batch.wants_expired_keys = true;
+    flight->batch.no_wait = true;
+    int status = submit(submitter, flight);
+    __atomic_store_n(&submitter->submitting_since_us, 0, __ATOMIC_RELAXED);
+    if (status == SW_E_BUSY) {
+        leave_gate(submitter, flight);
+        return false;
+    }
+    flight->submitted = status == SW_OK;
+    if (status != SW_OK) {
+        flight->batch.status = status;
+    }
+    sw_list_remove(&flight->link);
+    sw_list_push(&flight->flights->list, &flight->link);
+    return true;
+}
+
+/* The oldest flight waits for a long read of its table, such as an image, or for a growth. Beside a
+ * long read other reads go on: submits those whose stream has no older flight here. Streams that
+ * share a bit may wait for each other. */
+static void submit_reads_beside(struct sw_submitter *submitter, uint64_t *first_us)
+{
+    uint64_t streams = 0;
+    bool goes_on = true;
+    struct sw_list *next = submitter->waiting.next;
+    while (goes_on && next != &submitter->waiting) {
+        struct sw_flight *flight = SW_CONTAINER(next, struct sw_flight, link);
+        const uint64_t stream = 1ULL << flight->batch.stream % 64;
+        next = next->next;
+        if ((streams & stream) == 0 && sw_flight_reads(&flight->batch)) {
+            goes_on = submit_next(submitter, flight, first_us);
+        } else {
+            streams |= stream;
+        }
+    }
+}
+
+/* Submits waiting flights of all lists, oldest first, until one must wait. */
 static void submit_waiting(struct sw_submitter *submitter, uint64_t *first_us)
 {
-    while (!sw_list_is_empty(&submitter->waiting)) {
-        struct sw_flight *flight = SW_CONTAINER(submitter->waiting.next, struct sw_flight, link);
-        const uint64_t since_us = now_us();
-        *first_us = *first_us != 0 ? *first_us : since_us;
-        if (since_us - *first_us >= SW_ITERATION_NS / 1000 || !pass_gate(submitter, flight)) {
-            return;
-        }
-        __atomic_store_n(&submitter->submitting_since_us, since_us, __ATOMIC_RELAXED);
-        flight->batch.clock_ms = sw_flight_wall_ms();
-        flight->batch.wants_expired_keys = true;
-        flight->batch.no_wait = true;
-        int status = submit(submitter, flight);
-        __atomic_store_n(&submitter->submitting_since_us, 0, __ATOMIC_RELAXED);
-        if (status == SW_E_BUSY) {
-            leave_gate(submitter, flight);
-            return;
-        }
-        flight->submitted = status == SW_OK;
-        if (status != SW_OK) {
-            flight->batch.status = status;
-        }
-        sw_list_remove(&flight->link);
-        sw_list_push(&flight->flights->list, &flight->link);
+    bool goes_on = true;
+    while (goes_on && !sw_list_is_empty(&submitter->waiting)) {
+        goes_on = submit_next(
+            submitter, SW_CONTAINER(submitter->waiting.next, struct sw_flight, link), first_us);
+    }
+    if (!goes_on && sw_table_is_held(submitter->table)) {
+        submit_reads_beside(submitter, first_us);
     }
 }
 

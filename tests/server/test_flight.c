@@ -23,6 +23,7 @@ struct sw_queue {
     bool early[FLIGHTS]; /* and so does this one, whatever is older */
     unsigned polled;
     unsigned takes_us; /* a submit takes at least as long */
+    bool is_held;      /* by a long read: it takes reads alone */
     int refuse;        /* what submit says instead, if not SW_OK */
     int lacks;         /* what its creation says instead */
     unsigned created;
@@ -51,7 +52,8 @@ int sw_queue_create_for(struct sw_table *table, uint32_t thread, struct sw_queue
 int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
 {
     queue->seen_submitting += sw_submitter_is_submitting(queue->submitter);
-    if (queue->submitted - queue->polled == queue->room) {
+    if (queue->submitted - queue->polled == queue->room ||
+        (queue->is_held && !sw_flight_reads(batch))) {
         return SW_E_BUSY;
     }
     if (queue->refuse != SW_OK) {
@@ -77,8 +79,7 @@ int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch)
 
 bool sw_table_is_held(const struct sw_table *table)
 {
-    (void)table;
-    return false;
+    return ((const struct sw_queue *)(const void *)table)->is_held;
 }
 
 /* It does not grow. */
@@ -202,6 +203,37 @@ Test(flight, polling_submits_what_nothing_is_ahead_of)
     fixture.queue.room = fixture.queue.done = 1;
     cr_assert_eq(sw_flights_poll(&fixture.others), 1);
     cr_assert_eq(fixture.calls[0], 1);
+}
+
+/* A write waits for an image of its table. Reads of other connections go on, and no batch overtakes
+ * an older one of its connection. */
+Test(flight, reads_pass_a_write_that_a_long_read_holds)
+{
+    static const struct {
+        enum sw_op op;
+        uint32_t stream;
+    } rows[] = {{SW_SET, 1}, {SW_GET, 1}, {SW_GET, 2}, {SW_SET, 3}, {SW_GET, 3}, {SW_GET, 2}};
+    static const unsigned order[] = {2, 5, 0, 1, 3, 4};
+    enum { COUNT = sizeof(rows) / sizeof(rows[0]) };
+    fixture.queue.is_held = true;
+    for (unsigned i = 0; i < COUNT; i++) {
+        fixture.list[i].batch.op = rows[i].op;
+        fixture.list[i].batch.stream = rows[i].stream;
+        start_in(rows[i].op == SW_GET ? &fixture.flights : &fixture.others, i);
+    }
+    cr_assert_eq(fixture.queue.submitted, 2);
+    fixture.queue.done = COUNT;
+    cr_assert_eq(sw_flights_poll(&fixture.flights), 2);
+    cr_assert_eq(fixture.queue.submitted, 2);
+    fixture.queue.is_held = false;
+    while (fixture.flights.count + fixture.others.count > 0) {
+        (void)sw_flights_poll(&fixture.others);
+        (void)sw_flights_poll(&fixture.flights);
+    }
+    for (unsigned i = 0; i < COUNT; i++) {
+        cr_assert_eq(fixture.queue.batches[i], &fixture.list[order[i]].batch, "number %u", i);
+        cr_assert_eq(fixture.calls[i], 1);
+    }
 }
 
 /* Batches that a table carries out in the submit, and that have waited for its growth. */
