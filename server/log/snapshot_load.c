@@ -431,8 +431,14 @@ static enum sw_load_outcome load_file(struct loading *loading, uint64_t number)
     struct sw_load *load = loading->load;
     loading->fd = loading->io->open(load->directory->fd, loading->name, O_RDONLY, 0);
     if (loading->fd < 0) {
-        SAY(loading, "%s/%s cannot be opened: %s", load->directory->path, loading->name,
-            sw_file_error(errno));
+        uint32_t id = 0;
+        const bool is_lacking =
+            errno == ENOENT && sw_table_file_is_named(loading->name, &id, &number);
+        SAY(loading, "%s/%s cannot be opened: %s%s", load->directory->path, loading->name,
+            sw_file_error(errno),
+            is_lacking ? ": a snapshot of several tables has a file table-* for each table: copy "
+                         "these beside its file snapshot-*"
+                       : "");
         return SW_LOAD_REFUSED;
     }
     enum sw_load_outcome outcome = load_open(loading);
