@@ -448,10 +448,24 @@ bool sw_rmw_run(struct sw_conn *conn, const struct sw_command *command,
     return true;
 }
 
+/* Is one of the two tables of a COPY held? Then its gate may stay closed for long. */
+static bool is_held(const struct sw_rmw *rmw, const struct sw_resp *resp)
+{
+    return rmw->source != NULL && (sw_table_is_held(resp->batches->table) ||
+                                   sw_table_is_held(rmw->source->batches->table));
+}
+
 bool sw_rmw_poll(struct sw_resp *resp)
 {
     struct sw_rmw *rmw = &resp->rmw;
-    if (rmw->conn == NULL || rmw->state == SW_RMW_RUNS || !sw_gates_close(&rmw->gates)) {
+    if (rmw->conn == NULL || rmw->state == SW_RMW_RUNS) {
+        return false;
+    }
+    if (is_held(rmw, resp)) {
+        sw_gates_open(&rmw->gates); /* writes to the other table go on */
+        return false;
+    }
+    if (!sw_gates_close(&rmw->gates)) {
         return false;
     }
     if (rmw->command->id == SW_COMMAND_EXEC) {

@@ -352,7 +352,7 @@ def other_tables_go_on():
         flags = ("--backend", "cpu", "--loops", "1", "--capacity", "4K", "--data-dir", folder, "--appendonly", "yes",
                  "--appendfsync", "always", "--latency-monitor-threshold", "5", "--arena-bytes", "16M")
         with Server(*flags, environment=faults.environment()) as server, server.replies() as other, server.connect() as one, \
-                server.connect() as two, server.replies() as three, server.connect() as small:
+                server.connect() as two, server.replies() as three, server.connect() as small, server.replies() as copier:
             equal(other.ask("TABLE", "CREATE", "big", "NUMBER", 7, "CAPACITY", "1M", "MAX-CAPACITY", "4M"), "OK", "CREATE")
             equal(three.ask("SELECT", "big"), "OK", "SELECT")
             fill(one, 7, keys)
@@ -366,8 +366,10 @@ def other_tables_go_on():
                 connection.sendall(wire.frame(wire.GET, more, want_values=True, table=7))
             eventually(lambda: server.metrics()["sherwood_arena_pauses_total"] > 0, "frames that get no memory")
             equal(wire.call(small, wire.SET, [4], [40]).status, wire.OK, "a frame for the other table")
+            copier.socket.sendall(wire.command("COPY", 1, 6, "DB", 7, "REPLACE"))
             use_other(other, 10)
             faults.words.map_held = 0
+            equal(copier.read(), 1, "COPY to the table that grew")
             for connection in many:
                 equal(wire.read_frame(connection).found(), [1] * len(more), "a frame that waited for memory")
                 connection.close()
