@@ -176,7 +176,7 @@ class Served(Study):
 
     def resp(self, address, library, load, key_bits, *checks):
         """Commands on RESP_CONNECTIONS connections: pipelines, one at a time, MGET, and one client alone."""
-        bits = "" if library == "redis" else 2 * key_bits
+        bits = "" if library.startswith("redis") else 2 * key_bits
         base = (address, "--protocol", "resp", "-n", RESP_KEYS, "--key-bits", key_bits, *checks)
         many = (*base, "-c", RESP_CONNECTIONS, "-t", self.options.threads)
         if not checks:
@@ -303,9 +303,11 @@ class Served(Study):
         program = self.redis_program()
         if program is None:
             return
-        self.describe_redis(program, f"--appendonly no --io-threads {self.options.threads}")
-        with Redis(program, self.work, self.options.threads) as daemon:
-            self.repeated("redis", [("RESP", lambda: self.resp(daemon.address(), "redis", None, 64))])
+        self.describe_redis(program, f"--appendonly no --io-threads {self.options.threads}; redis-1: --io-threads 1")
+        for library, io_threads in (("redis", self.options.threads), ("redis-1", 1)):
+            if library == "redis" or self.options.threads != 1:
+                with Redis(program, self.work, io_threads) as daemon:
+                    self.repeated(library, [("RESP", lambda d=daemon, name=library: self.resp(d.address(), name, None, 64))])
 
     def engines(self):
         for engine, bits, slots, flags in (

@@ -136,6 +136,23 @@ def compare():
 
 
 @case
+def redis_by_io_threads():
+    """the part redis: with as many I/O threads as the generator has threads, and with one"""
+    if SANITIZED:
+        raise Skip("it is timed")
+    if shutil.which("redis-server") is None:
+        raise Skip("there is no redis-server")
+    with tempfile.TemporaryDirectory() as name:
+        status, text, rows = study(pathlib.Path(name), "--parts", "redis")
+        equal(status, 0, text)
+        rates = {(row["library"], row["operation"]): float(row["value"]) for row in rows if row["metric"] == RATE}
+        equal({library for library, _ in rates}, {"redis", "redis-1"}, "libraries")
+        check(len(rates) == 10 and min(rates.values()) > 0, rates)
+        equal({row["slot_bits"] for row in rows}, {""}, "redis has no slots")
+        check("redis-1: --io-threads 1" in (pathlib.Path(name) / "run_info.txt").read_text(encoding="utf-8"), "flags")
+
+
+@case
 def wrong_replies():
     """a wrong reply in a row is an error and no number; the exit status is 1"""
     with tempfile.TemporaryDirectory() as name:
