@@ -342,8 +342,9 @@ static cudaError_t launch_ranges(const struct sw_cuda_device<BITS> *device,
         to.hints = NULL;
     }
     constexpr uint32_t threads = POLICY::threads_per_block;
+    const bool follows = !batch->gathered;
     if (layout.in_order) {
-        return sw_cuda_launch_following(true, range_in_order_kernel<BITS>, layout.ranges,
+        return sw_cuda_launch_following(follows, range_in_order_kernel<BITS>, layout.ranges,
                                         sw_in_order_shape::block, stream, to,
                                         wanted_of<BITS>(device, batch), layout);
     }
@@ -354,7 +355,7 @@ static cudaError_t launch_ranges(const struct sw_cuda_device<BITS> *device,
                      ? range_direct_kernel<BITS, shape, DIRECT_REMOVALS>
                      : range_direct_kernel<BITS, shape, DIRECT_INSERTS>;
     }
-    return sw_cuda_launch_following(true, kernel, layout.ranges, threads, stream, to, batch->op,
+    return sw_cuda_launch_following(follows, kernel, layout.ranges, threads, stream, to, batch->op,
                                     batch->found != NULL, layout);
 }
 
@@ -371,13 +372,16 @@ cudaError_t sw_cuda_launch_scatter(const struct sw_cuda_device<BITS> *device,
     }
 }
 
+/* While a gathered batch is carried out, the next one is gathered (combined_launch.cuh). Blocks
+ * that wait for the first kernel, and large blocks, leave few multiprocessors to the gather. So the
+ * second kernel of a gathered batch does not follow, and its blocks have the size of the base. */
 template <int BITS>
 cudaError_t sw_cuda_launch_ranges(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
 {
     const struct range_layout layout = layout_for<BITS>(batch);
     cudaError_t error = cudaSuccess;
-    switch (SW_POLICY_ARCH(device)) {
+    switch (batch->gathered ? 0 : SW_POLICY_ARCH(device)) {
     case 90:
         error =
             launch_ranges<BITS, sw_policy_ranges_apply<90, BITS>>(device, batch, layout, stream);
