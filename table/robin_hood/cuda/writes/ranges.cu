@@ -320,6 +320,12 @@ static __global__ void __launch_bounds__(sw_in_order_shape::block, sw_in_order_s
     }
 }
 
+/* Returns the format of pairs with the same keys: a key set has their shapes. */
+static constexpr int pairs_of(int bits)
+{
+    return bits & ~(int)SW_FORMAT_SET;
+}
+
 template <int BITS, typename POLICY>
 static cudaError_t launch_scatter(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
@@ -363,7 +369,7 @@ template <int BITS>
 cudaError_t sw_cuda_launch_scatter(const struct sw_cuda_device<BITS> *device,
                                    const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
 {
-    constexpr int PAIRS = BITS & ~(int)SW_FORMAT_SET; /* a key set takes the shape of pairs */
+    constexpr int PAIRS = pairs_of(BITS);
     switch (SW_POLICY_ARCH(device)) {
     case 90:
         return launch_scatter<BITS, sw_policy_ranges_scatter<90, PAIRS>>(device, batch, stream);
@@ -379,15 +385,17 @@ template <int BITS>
 cudaError_t sw_cuda_launch_ranges(const struct sw_cuda_device<BITS> *device,
                                   const struct sw_cuda_batch<BITS> *batch, cudaStream_t stream)
 {
+    constexpr int PAIRS = pairs_of(BITS);
     const struct range_layout layout = layout_for<BITS>(batch);
     cudaError_t error = cudaSuccess;
     switch (batch->gathered ? 0 : SW_POLICY_ARCH(device)) {
     case 90:
         error =
-            launch_ranges<BITS, sw_policy_ranges_apply<90, BITS>>(device, batch, layout, stream);
+            launch_ranges<BITS, sw_policy_ranges_apply<90, PAIRS>>(device, batch, layout, stream);
         break;
     default:
-        error = launch_ranges<BITS, sw_policy_ranges_apply<0, BITS>>(device, batch, layout, stream);
+        error =
+            launch_ranges<BITS, sw_policy_ranges_apply<0, PAIRS>>(device, batch, layout, stream);
     }
     return error == cudaSuccess ? sw_cuda_launch_range_rest<BITS>(device, batch, layout, stream)
                                 : error;
