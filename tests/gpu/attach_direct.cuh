@@ -130,6 +130,42 @@ template <typename WORD> void beside_writes(size_t count, uint64_t wanted, unsig
     ok("direct reads beside writes are whole");
 }
 
+/* Direct reads of calls that wait, beside a writer, for a checker: a launch takes milliseconds
+ * under it, and a call in stream order might wait for a thread that the checker stops. */
+template <typename WORD> void direct_calls_that_wait(const char *program, const char *bits)
+{
+    start_daemon(program, {"--key-bits", bits, "--capacity", "64K", "--direct-readers-max", "4"});
+    struct sherwood_cuda *cuda = attach_direct();
+    struct arrays<WORD> a;
+    std::atomic<bool> ends{false};
+    uint64_t by_server;
+    for (const size_t count : {(size_t)1, (size_t)1024, (size_t)1025, (size_t)20000}) {
+        answers<WORD>(cuda, count, 1);
+    }
+    open_arrays(&a, 4096);
+    fill<WORD><<<16, 256>>>(a.keys, NULL, a.count, 90, 0, 0);
+    good(cudaDeviceSynchronize(), "keys");
+    std::thread writer([&] { write_on<WORD>(&ends, 20000); });
+    for (int i = 0; i < 40; i++) {
+        const size_t count = i % 2 == 0 ? 1024 : a.count; /* of one block, and of several */
+        same("GET", sherwood_cuda_run(cuda, SHERWOOD_GET, a.keys, NULL, count, a.answers, a.found),
+             0);
+        find_torn<WORD><<<1, 256>>>(a.answers, a.found, count, a.wrong);
+        good(cudaDeviceSynchronize(), "a comparison");
+    }
+    ends = true;
+    writer.join();
+    const uint64_t calls = sherwood_cuda_direct_calls(cuda, &by_server);
+    printf("     %llu direct calls, the server answered %llu\n", (unsigned long long)calls,
+           (unsigned long long)by_server);
+    same("torn reads", (long long)*a.wrong, 0);
+    expect(calls > by_server, "direct reads", (long long)(calls - by_server), 1);
+    close_arrays(&a);
+    sherwood_cuda_close(cuda);
+    end_daemon();
+    ok("direct reads of calls that wait");
+}
+
 /* The end of the server: calls fail, and nothing hangs. */
 void server_dies(struct sherwood_cuda *cuda)
 {

@@ -7,6 +7,8 @@
  *   test_attach_gpu SHERWOODD [--rates]
  *   test_attach_gpu SHERWOODD --peer [--rates]   only from the other GPU
  *   test_attach_gpu SHERWOODD --direct [--rates] only direct reads
+ *   test_attach_gpu SHERWOODD --direct --few     some that wait, for compute-sanitizer with
+ *                                                --target-processes application-only
  *
  * A line per case, and a last line "N passed, N failed"; the exit status is 1 if any failed.
  */
@@ -372,8 +374,13 @@ template <typename WORD> void direct_cases(const char *program, const char *bits
     printf("     direct reads, keys of %s bits\n", bits);
 }
 
-void direct_reads(const char *program, bool rates)
+void direct_reads(const char *program, bool rates, bool few)
 {
+    if (few) {
+        direct_calls_that_wait<uint32_t>(program, "32");
+        direct_calls_that_wait<uint64_t>(program, "64");
+        return;
+    }
     if (!rates) {
         direct_cases<uint32_t>(program, "32");
         direct_cases<uint64_t>(program, "64");
@@ -401,14 +408,16 @@ int main(int argc, char **argv)
     const bool direct = argc > 2 && strcmp(argv[2], "--direct") == 0;
     const bool part = peer || direct;
     const bool wants_rates = argc == (part ? 4 : 3) && strcmp(argv[argc - 1], "--rates") == 0;
-    if (argc != 2 + part + wants_rates) {
-        fprintf(stderr, "usage: test_attach_gpu SHERWOODD [--peer | --direct] [--rates]\n");
+    const bool few = argc == 4 && direct && strcmp(argv[3], "--few") == 0;
+    if (argc != 2 + part + wants_rates + few) {
+        fprintf(stderr, "usage: test_attach_gpu SHERWOODD [--peer | --direct] [--rates]\n"
+                        "       test_attach_gpu SHERWOODD --direct --few\n");
         return 2;
     }
     if (peer) {
         of_peer(argv[1], wants_rates);
     } else if (direct) {
-        direct_reads(argv[1], wants_rates);
+        direct_reads(argv[1], wants_rates, few);
     } else if (wants_rates) {
         start_daemon(argv[1], {"--key-bits", "32", "--capacity", "128M"});
         struct sherwood_cuda *cuda = attach();
@@ -421,7 +430,8 @@ int main(int argc, char **argv)
         all_cases<uint32_t>(argv[1], "32", -1);
         all_cases<uint64_t>(argv[1], "64", -1);
         details(argv[1]);
-        direct_reads(argv[1], false);
+        reads_of_tables(argv[1]);
+        direct_reads(argv[1], false, false);
         of_peer(argv[1], false);
     }
     printf("%u passed, 0 failed\n", passed);
