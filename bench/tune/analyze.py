@@ -16,7 +16,8 @@ from space import KERNELS, ROOT, Wrong, has_policy, kernels_matching, name_of, p
 
 # The members of the policies for the labels of parameters.
 MEMBERS = {"hin": "reads_hints", "kif": "keys_in_flight", "kih": "keys_in_flight", "kps": "operations_per_thread", "lpk": "lanes_per_key",
-           "tpb": "threads_per_block", "tpm": "threads_per_multiprocessor", "tps": "threads_per_block"}
+           "mov": "moves_percent", "pas": "pass_percent", "tpb": "threads_per_block", "tpm": "threads_per_multiprocessor",
+           "tps": "threads_per_block"}
 Score = collections.namedtuple("Score", "variant score min max points gbps")
 
 

@@ -30,6 +30,7 @@ TIMING = "--libraries sherwood --capacity-log2 26 --miss 0,100 --reps 9 --series
 GET = TIMING + "get,get_batch --get-batches 2^16,2^20,2^24 "
 MOVES = "--delete-batches 2^18,2^20 --insert-batches 2^18,2^20 "
 RANGES = TIMING + "upsert_at_F,insert_batch,delete --F 0.5,0.85 --upsert-batches 2^18,2^20,2^22 " + MOVES
+PATHS = TIMING + "insert_batch,delete --F 0.5,0.75,0.85 --insert-batches 2^20,2^21,2^22 --delete-batches 2^20,2^21,2^22"
 CHAINS = TIMING + "insert_batch,delete --F 0.85,0.95 " + MOVES
 ROWS = "--value-bytes 256 --loads 0.85 --memory 4G --reps 5 --seconds 0.5 --operations "
 CACHE = "--experiments operations --dims 16 --loads 0.5,1.0 --capacity 16M --reps 5 --seconds 0.5 --operations "
@@ -40,6 +41,7 @@ KERNELS = {
     "ranges_scatter": Kernel("table/robin_hood/cuda/writes/ranges.cu", "scatter", "timing", RANGES, "upsert_at_F insert_batch delete", 48),
     # Updates, and direct inserts and removals.
     "ranges_apply": Kernel("table/robin_hood/cuda/writes/ranges.cu", "apply", "timing", RANGES, "upsert_at_F insert_batch delete", 48),
+    "write_choice": Kernel("table/robin_hood/cuda/launch/choose_write_path.cu", "choice", "timing", PATHS, "insert_batch delete", 48),
     "displace": Kernel("table/robin_hood/cuda/displacement/displace.cu", "chains", "timing", CHAINS, "insert_batch delete", 48),
     "displace_short": Kernel("table/robin_hood/cuda/displacement/displace_short.cu", "short", "timing", CHAINS, "insert_batch delete", 48),
     "stream_table": Kernel("table/robin_hood/cuda/rebuild/stream_table.cu", "mix", "timing", TIMING + "insert --F 0.5,0.95", "insert", 16),

@@ -4,11 +4,12 @@
  */
 #include "table/robin_hood/write_choice.h"
 
-/* Costs of the write paths, in nanoseconds on an H200 with 2^27 slots of 64 bits. A merge reads the
- * whole table twice and writes it once. Merges of 2^22 took 1.9 to 2.2 ms, and of 2^24 2.5 to
- * 2.8 ms. A merge into an empty table only writes: 1.8 to 2.0 ms for 2^20 keys. An upsert of an
- * absent key at load f moves about 1 / (1 - f)^2 other entries. 2^22 new keys by ranges took 0.51,
- * 0.80 and 1.25 ms at f 0.5, 0.75 and 0.85. */
+/* Costs of the write paths, in nanoseconds on an H200 with 2^27 slots of 64 bits. On another GPU
+ * the costs of SLOT and MOVE differ by the factors of struct sw_write_costs. A merge reads the
+ * whole table twice and writes it once. Merges of 2^22 took 1.9 to 2.2 ms, and of 2^24 2.5 to 2.8
+ * ms. A merge into an empty table only writes: 1.8 to 2.0 ms for 2^20 keys. An upsert of an absent
+ * key at load f moves about 1 / (1 - f)^2 other entries. 2^22 new keys by ranges took 0.51, 0.80
+ * and 1.25 ms at f 0.5, 0.75 and 0.85. */
 #define MERGE_SLOT_NS 0.013
 #define BUILD_SLOT_NS 0.009
 #define MERGE_OP_NS 0.05
@@ -71,12 +72,13 @@ struct delete_ns {
 
 static struct delete_ns delete_ns(const struct sw_write_facts *facts, const struct sw_batch *batch)
 {
+    const struct sw_write_costs *costs = &facts->costs;
     const double slots = (double)facts->slots;
     double room = 1.0 - (double)facts->entries / slots;
     room = room < 0.0001 ? 0.0001 : room;
-    return (struct delete_ns){.in_place =
-                                  batch->count * (DELETE_OP_NS + DELETE_MOVE_NS / (room * room)),
-                              .rebuild = slots * MERGE_SLOT_NS + batch->count * REBUILD_OP_NS};
+    return (struct delete_ns){
+        .in_place = batch->count * (DELETE_OP_NS + DELETE_MOVE_NS * costs->moves / (room * room)),
+        .rebuild = slots * MERGE_SLOT_NS * costs->pass + batch->count * REBUILD_OP_NS};
 }
 
 bool sw_write_streams_delete(const struct sw_write_facts *facts, const struct sw_batch *batch)
@@ -103,7 +105,7 @@ static bool may_leave_holes(const struct sw_write_facts *facts, const struct sw_
 bool sw_write_leaves_holes(const struct sw_write_facts *facts, const struct sw_batch *batch)
 {
     const struct sw_hole_facts *holes = &facts->holes;
-    const double pass_ns = (double)facts->slots * HOLES_PASS_SLOT_NS;
+    const double pass_ns = (double)facts->slots * HOLES_PASS_SLOT_NS * facts->costs.pass;
     const bool pays =
         holes->before_ns >= pass_ns || holes->saving_ns + saving_ns(facts, batch) >= pass_ns;
     return may_leave_holes(facts, batch) &&
@@ -153,9 +155,10 @@ bool sw_write_merges(const struct sw_write_facts *facts, const struct sw_batch *
     const double fresh = is_empty ? count : count * facts->new_share;
     double room = 1.0 - ((double)facts->entries + fresh) / slots;
     room = room < 0.01 ? 0.01 : room; /* the batch may have fewer keys than operations */
-    const double merge = slots * (is_empty ? BUILD_SLOT_NS : MERGE_SLOT_NS) + count * MERGE_OP_NS;
-    const double upsert =
-        count * UPSERT_OP_NS + fresh * (UPSERT_NEW_NS + UPSERT_MOVE_NS / (room * room));
+    const double pass = slots * (is_empty ? BUILD_SLOT_NS : MERGE_SLOT_NS) * facts->costs.pass;
+    const double merge = pass + count * MERGE_OP_NS;
+    const double moves = UPSERT_MOVE_NS * facts->costs.moves / (room * room);
+    const double upsert = count * UPSERT_OP_NS + fresh * (UPSERT_NEW_NS + moves);
     return is_mergeable(facts, batch) && is_faster(facts, batch, merge, upsert);
 }
 

@@ -29,9 +29,18 @@ struct sw_hole_facts {
     double before_ns; /* the same of the run before */
 };
 
+/* Costs on the present GPU, relative to those in write_choice.c, if an operation that moves no
+ * entry costs the same. The choice depends on ratios of costs alone. The tuner measures both
+ * (bench/tune/README.md); 1 unless the GPU has a policy. */
+struct sw_write_costs {
+    double pass;  /* of a slot in a pass over the table */
+    double moves; /* of the entries that an insert or a removal in place moves */
+};
+
 /* The table as the host knows it when it submits the batch. */
 struct sw_write_facts {
     const struct sw_table_tuning *tuning;
+    struct sw_write_costs costs;
     uint64_t slots;        /* of the home buckets */
     uint64_t entries;      /* upper bound of the entries before the batch */
     uint64_t occupied_max; /* most entries */

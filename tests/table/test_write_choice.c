@@ -19,6 +19,7 @@ static struct sw_write_facts at_load(double load)
     tuning = (struct sw_table_tuning){.bulk = SW_CHOICE_AUTO};
     const uint64_t slots = 1U << 27;
     return (struct sw_write_facts){.tuning = &tuning,
+                                   .costs = {.pass = 1, .moves = 1},
                                    .slots = slots,
                                    .entries = (uint64_t)(load * (double)slots),
                                    .occupied_max = slots,
@@ -103,28 +104,41 @@ Test(write_choice, many_new_keys_are_merged)
     cr_assert(sw_write_merges(&facts, &batch), "an empty table has no present keys");
 }
 
+/* The choices where the costs are those of an H200, as measured, and on two invented GPUs: one
+ * where passes cost half, and one where they cost twice as much and moves half. */
 Test(write_choice, the_faster_path_of_the_measured_batches_is_taken)
 {
+    static const struct sw_write_costs costs[] = {
+        {.pass = 1, .moves = 1}, {.pass = 0.5, .moves = 1}, {.pass = 2, .moves = 0.5}};
     static const struct {
         enum sw_op op;
         double load; /* of the table before the batch */
         uint32_t count;
-        bool streams;
-    } measured[] = {
-        {SW_SET, 0.47, 1U << 22, false},    {SW_SET, 0.72, 1U << 22, false},
-        {SW_SET, 0.82, 1U << 22, false},    {SW_SET, 0.91, 1U << 22, true},
-        {SW_SET, 0.38, 1U << 24, false},    {SW_SET, 0.62, 1U << 24, true},
-        {SW_SET, 0.93, 1U << 20, false},    {SW_DELETE, 0.5, 1U << 24, false},
-        {SW_DELETE, 0.75, 1U << 22, false}, {SW_DELETE, 0.75, 1U << 24, true},
-        {SW_DELETE, 0.85, 1U << 20, false}, {SW_DELETE, 0.93, 1U << 22, true},
+        bool streams[sizeof(costs) / sizeof(costs[0])];
+    } batches[] = {
+        {SW_SET, 0.47, 1U << 22, {false, false, false}},
+        {SW_SET, 0.72, 1U << 22, {false, false, false}},
+        {SW_SET, 0.82, 1U << 22, {false, true, false}},
+        {SW_SET, 0.91, 1U << 22, {true, true, false}},
+        {SW_SET, 0.38, 1U << 24, {false, true, false}},
+        {SW_SET, 0.62, 1U << 24, {true, true, false}},
+        {SW_SET, 0.93, 1U << 20, {false, true, false}},
+        {SW_DELETE, 0.5, 1U << 24, {false, false, false}},
+        {SW_DELETE, 0.75, 1U << 22, {false, false, false}},
+        {SW_DELETE, 0.75, 1U << 24, {true, true, false}},
+        {SW_DELETE, 0.85, 1U << 20, {false, false, false}},
+        {SW_DELETE, 0.93, 1U << 22, {true, true, true}},
     };
-    for (size_t i = 0; i < sizeof(measured) / sizeof(measured[0]); i++) {
-        struct sw_write_facts facts = at_load(measured[i].load);
+    for (size_t i = 0; i < sizeof(batches) / sizeof(batches[0]); i++) {
+        struct sw_write_facts facts = at_load(batches[i].load);
         facts.new_share = 1;
-        const struct sw_batch batch = batch_of(measured[i].op, measured[i].count);
-        cr_assert_eq(measured[i].op == SW_SET ? sw_write_merges(&facts, &batch)
-                                              : sw_write_streams_delete(&facts, &batch),
-                     measured[i].streams, "row %zu", i);
+        const struct sw_batch batch = batch_of(batches[i].op, batches[i].count);
+        for (size_t gpu = 0; gpu < sizeof(costs) / sizeof(costs[0]); gpu++) {
+            facts.costs = costs[gpu];
+            cr_assert_eq(batch.op == SW_SET ? sw_write_merges(&facts, &batch)
+                                            : sw_write_streams_delete(&facts, &batch),
+                         batches[i].streams[gpu], "row %zu, GPU %zu", i, gpu);
+        }
     }
 }
 
@@ -224,9 +238,10 @@ Test(write_choice, only_long_batches_of_deletes_begin_to_leave_holes)
 }
 
 /* Returns which batch of 2^count_log2 deletes, from 1 on, is the first to leave holes. */
-static int first_with_holes(double load, int count_log2)
+static int first_with_holes(double load, int count_log2, double pass)
 {
     struct sw_write_facts facts = with_holes_at(load);
+    facts.costs.pass = pass;
     const struct sw_batch erase = batch_of(SW_DELETE, 1U << count_log2);
     for (int i = 1; i < 1000; i++) {
         const bool leaves = sw_write_leaves_holes(&facts, &erase);
@@ -240,11 +255,12 @@ static int first_with_holes(double load, int count_log2)
 
 Test(write_choice, a_run_of_deletes_must_save_what_the_pass_takes)
 {
-    cr_assert_eq(first_with_holes(0.95, 22), 1);
-    cr_assert_eq(first_with_holes(0.85, 22), 1);
-    cr_assert_eq(first_with_holes(0.75, 22), 2);
-    cr_assert_eq(first_with_holes(0.85, 20), 3);
-    cr_assert_gt(first_with_holes(0.5, 22), 5);
+    cr_assert_eq(first_with_holes(0.95, 22, 1), 1);
+    cr_assert_eq(first_with_holes(0.85, 22, 1), 1);
+    cr_assert_eq(first_with_holes(0.75, 22, 1), 2);
+    cr_assert_eq(first_with_holes(0.85, 20, 1), 3);
+    cr_assert_eq(first_with_holes(0.85, 20, 2), 5, "a GPU where a pass takes twice the time");
+    cr_assert_gt(first_with_holes(0.5, 22, 1), 5);
 }
 
 Test(write_choice, another_batch_ends_a_run_of_deletes)

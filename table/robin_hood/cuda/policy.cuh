@@ -15,7 +15,7 @@
 
 /* A search compiles variants of the base. */
 #ifdef SW_TUNE
-#define SW_POLICY_ARCH(device) 0
+#define SW_POLICY_ARCH(device) ((void)(device), 0)
 #else
 #define SW_POLICY_ARCH(device) ((device)->arch)
 #endif

@@ -14,12 +14,51 @@
 /* The hints are rebuilt only from this load on, unless tuning.hints requires it. */
 #define HINTS_LOAD 0.8
 
+/* The base and its alternatives: the costs of struct sw_write_costs, in percent.
+ *
+ * %RANGE% SW_WRITE_PASS pas {50,71,100,141,200}
+ * %RANGE% SW_WRITE_MOVES mov {50,100,200}
+ */
+#ifndef SW_WRITE_PASS
+#define SW_WRITE_PASS 100
+#endif
+#ifndef SW_WRITE_MOVES
+#define SW_WRITE_MOVES 100
+#endif
+template <int ARCH, int BITS> struct sw_policy_write_choice {
+    static constexpr int pass_percent = SW_WRITE_PASS;
+    static constexpr int moves_percent = SW_WRITE_MOVES;
+};
+#define SW_POLICY_CHOOSE_WRITE_PATH
+#include "table/robin_hood/cuda/policy.cuh"
+#undef SW_POLICY_CHOOSE_WRITE_PATH
+
+template <class POLICY> static struct sw_write_costs costs_by()
+{
+    struct sw_write_costs costs = {};
+    costs.pass = POLICY::pass_percent / 100.0;
+    costs.moves = POLICY::moves_percent / 100.0;
+    return costs;
+}
+
+template <int BITS> static struct sw_write_costs costs_of(struct sw_cuda_table *table)
+{
+    constexpr int PAIRS = BITS & ~(int)SW_FORMAT_SET; /* a key set has the costs of pairs */
+    switch (SW_POLICY_ARCH(sw_cuda_device_of<BITS>(table))) {
+    case 90:
+        return costs_by<sw_policy_write_choice<90, PAIRS>>();
+    default:
+        return costs_by<sw_policy_write_choice<0, PAIRS>>();
+    }
+}
+
 /* Returns what the choice depends on. `entries` is the number before the batch. */
-static struct sw_write_facts facts_of(const struct sw_cuda_table *table, uint64_t entries)
+static struct sw_write_facts facts_of(struct sw_cuda_table *table, uint64_t entries)
 {
     const struct sw_geometry *geometry = &table->arrays.geometry;
     struct sw_write_facts facts = {};
     facts.tuning = &table->config.tuning;
+    facts.costs = SW_BY_FORMAT_NUMBER(table->format, costs_of, table);
     facts.slots = geometry->buckets * SW_BUCKET_SLOTS;
     facts.entries = entries;
     facts.occupied_max = geometry->occupied_max;
