@@ -106,6 +106,23 @@ void details_of(struct sherwood_cuda *cuda, size_t count, bool in_order, enum me
     good(memory == OF_A_POOL ? cudaFreeAsync(allocation, 0) : cudaFree(allocation), "memory");
 }
 
+/* Waits until the server has loaded its files. Until then it refuses requests. */
+void await_loaded()
+{
+    struct sherwood *client;
+    uint64_t key = 1;
+    uint64_t value;
+    uint64_t found;
+    same("a connection", sherwood_connect(address.c_str(), NULL, &client), SHERWOOD_OK);
+    int status = SHERWOOD_E_REQUEST;
+    for (int i = 0; i < 1000 && status == SHERWOOD_E_REQUEST; i++) {
+        status = sherwood_get(client, &key, 1, &value, &found);
+        usleep(status == SHERWOOD_E_REQUEST ? 10000 : 0);
+    }
+    same("a request after the start", status, SHERWOOD_OK);
+    sherwood_close(client);
+}
+
 /* Without a log, and beside one. */
 void details(const char *program)
 {
@@ -118,6 +135,7 @@ void details(const char *program)
         }
         start_daemon(program, options);
         struct sherwood_cuda *cuda = attach();
+        await_loaded();
         for (size_t count : {(size_t)1, (size_t)1000, (size_t)600001}) {
             for (enum memory memory : {ORDINARY, OF_A_POOL, MANAGED}) {
                 details_of(cuda, count, false, memory);
