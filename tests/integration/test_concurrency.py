@@ -6,7 +6,7 @@ import threading
 import time
 
 import wire
-from harness import Moves, Server, at_once, case, check, equal, main, send_beside, soon
+from harness import BUILD, DAEMON, Moves, Server, Skip, at_once, case, check, equal, main, send_beside, soon
 
 
 @case
@@ -124,13 +124,13 @@ class Flood:
                 in_flight -= 1
 
 
-def beside_a_flood(flood, capacity, beside):
+def beside_a_flood(memory, flood, capacity, beside):
     """A client of the table `quiet` sends `beside`, a command and a frame, while 6 connections flood the default table. In front
     of each request and behind it, it asks for the server's figures. So they count what the server has done between the two.
     Returns the growths of the default table."""
-    connections = 6
-    with Server("--loops", "1", "--arena-bytes", "128M", "--capacity", capacity, "--max-capacity", "4M") as server, \
-            server.replies() as replies, server.connect() as frames:
+    program, flags, connections = *memory, 6
+    with Server("--loops", "1", "--capacity", capacity, "--max-capacity", "4M", *flags, program=program) as server, server.replies() as replies, \
+            server.connect() as frames:
         equal([replies.ask("TABLE", "CREATE", "quiet", "NUMBER", 7, "CAPACITY", "4K"), replies.ask("SELECT", "quiet"), replies.ask("SET", 1, 5)],
               ["OK"] * 3, "the other table")
         command, frame = wire.command(*beside[0]), wire.frame(*beside[1], want_values=beside[1][0] == wire.GET, table=7)
@@ -165,12 +165,27 @@ def beside_a_flood(flood, capacity, beside):
 @case
 def tables_share_a_loop():
     """a few batches of a flood of one table go before a request for another one: of writes, of reads, and of writes that make it grow"""
-    keys = 1 << 15
-    same, new = list(range(keys)), [list(range(first, first + keys)) for first in range(0, 64 * keys, keys)]
-    read, write = (("GET", 1), (wire.GET, [1])), (("SET", 1, 5), (wire.SET, [1], [5]))
-    beside_a_flood([wire.frame(wire.SET, same, same)], "128K", read)
-    beside_a_flood([wire.frame(wire.GET, same)], "128K", write)
-    growths = beside_a_flood([wire.frame(wire.SET, part, part) for part in new], "64", read)
+    memory, keys = (DAEMON, ("--arena-bytes", "128M")), 1 << 15
+    beside_a_flood(memory, [wire.frame(wire.GET, range(keys))], "128K", WRITE)
+    beside_floods_of_writes(memory, keys)
+
+
+@case
+def tables_share_a_gpu():
+    """the same in GPU memory; reads of several frames are one launch there, so a flood of reads is no matter of batches"""
+    emulated = BUILD / "emulator" / "sherwoodd"
+    if not emulated.exists():
+        raise Skip("make emulated-daemon has not been run")
+    beside_floods_of_writes((emulated, ("--backend", "cuda", "--stash", "64", "--frame-ops-max", "512", "--round-ops-max", "512")), 512)
+
+
+READ, WRITE = (("GET", 1), (wire.GET, [1])), (("SET", 1, 5), (wire.SET, [1], [5]))
+
+
+def beside_floods_of_writes(memory, keys):
+    beside_a_flood(memory, [wire.frame(wire.SET, range(keys), range(keys))], "128K", READ)
+    new = [range(first, first + keys) for first in range(0, 64 * keys, keys)]
+    growths = beside_a_flood(memory, [wire.frame(wire.SET, part, part) for part in new], "64", READ)
     check(growths > 3, f"{growths} growths")
 
 

@@ -345,6 +345,8 @@ def other_tables_go_on():
         for command in (("SET", 1, value), ("MSET", 2, value, 3, value)):
             equal(replies.ask(*command), "OK", command)
         equal(replies.ask("GET", 1), b"%d" % value, "GET")
+        with server.connect() as frames:
+            equal(wire.call(frames, wire.GET, [1, 2], want_values=True).values(), [value, value], "a frame")
         equal([replies.ask(*words) for words in (("MULTI",), ("INCR", 1), ("EXEC",))], ["OK", "QUEUED", [value + 1]], "EXEC")
         check(held(), "it still grows")
 
