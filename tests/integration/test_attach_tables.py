@@ -4,6 +4,7 @@
 
 import concurrent.futures
 import ctypes
+import itertools
 import os
 import random
 import sys
@@ -129,7 +130,7 @@ def tables():
 def together():
     """reads of several tables go together: bits and bytes, waiting, in order and in a graph, through a stage, of many allocations; failures"""
     library, driver, rng = loaded(), ctypes.CDLL(str(DRIVER)), np.random.default_rng(40)
-    with daemon(*SMALL, "--key-bits", "64", program=EMULATED) as server, sherwood.connect(server.unix) as client:
+    with daemon(*SMALL, "--key-bits", "64", "--direct-readers-max", "1", program=EMULATED) as server, sherwood.connect(server.unix) as client:
         own, number, stream, graph = Attached(library, driver, server, -1), ctypes.c_uint32(), ctypes.c_void_p(), ctypes.c_void_p()
         equal(driver.cuStreamCreate(ctypes.byref(stream), 0), 0)
         models = [{}, {}, {}]
@@ -169,16 +170,15 @@ def together():
         def run_reads(calls, wanted=0):
             equal(library.sherwood_cuda_reads(own.pointer, calls, ctypes.c_size_t(len(calls))), wanted, library.sherwood_cuda_error())
 
-        for when in (0, 1, 2):
-            for kinds in (("shared",), ("shared", "segment", "small")):
-                for count in (1, 5, 40):  # 40 calls have more allocations than a handle registers
-                    calls, compare = reads(count, when, kinds, large=kinds[1:] != ())
-                    run_reads(calls)
-                    equal(library.sherwood_cuda_check(own.pointer, True), 0, library.sherwood_cuda_error())
-                    compare()
         before, (calls, compare) = server.metrics()["sherwood_ring_requests_total"], reads(9, 0, ("shared",))
         run_reads(calls)
         equal(server.metrics()["sherwood_ring_requests_total"] - before, sum(call.count > 0 for call in calls))
+        for when, kinds in itertools.product((0, 1, 2), (("shared",), ("shared", "segment", "small"))):
+            for count in (1, 5, 40):  # 40 calls have more allocations than a handle registers
+                calls, compare = reads(count, when, kinds, large=kinds[1:] != ())
+                run_reads(calls)
+                equal(library.sherwood_cuda_check(own.pointer, True), 0, library.sherwood_cuda_error())
+                compare()
         calls, compare = reads(6, 2, ("shared", "segment"))
         driver.fake_asynchronous(1)
         with capture(driver, stream, graph):
@@ -193,6 +193,12 @@ def together():
             equal(library.sherwood_cuda_check(own.pointer, True), 0)
             for _, compare in several:
                 compare()
+        equal(library.sherwood_cuda_direct(own.pointer), 0, library.sherwood_cuda_error())  # from here on those of the default table are direct reads
+        for when in (0, 1, 2):
+            calls, compare = reads(4, when, ("shared",))
+            run_reads(calls)
+            equal(library.sherwood_cuda_check(own.pointer, True), 0, library.sherwood_cuda_error())
+            compare()
         for field, value, text in (("operation", SET, "only GET and PEEK"), ("when", 2, "differs from call 0"), ("table", 9, "table 9 was not opened"),
                                    ("keys", 8, "not in device memory"), ("found", 0, "found is NULL"), ("size", 9, "differs from call 0")):
             for when in (0, 1):
@@ -221,7 +227,8 @@ def together():
             call.count, call.table = 9, 0
         run_reads(calls)
         server.end_by_kill()
-        run_reads(calls, -4)  # SHERWOOD_E_CONNECTION
+        eventually(lambda: library.sherwood_cuda_reads(own.pointer, calls, ctypes.c_size_t(len(calls))) == -4,  # SHERWOOD_E_CONNECTION
+                   "the direct reads end with the server")
         own.close()
 
 
