@@ -130,11 +130,12 @@ static int connect_tcp(const char *address, int timeout_ms, int *fd, char *text,
 {
     char host[HOST_BYTES];
     char port[PORT_BYTES];
-    if (!split(address, host, port)) {
+    const char *comma = strrchr(address, ','); /* of a list whose next address has no colon */
+    if (comma != NULL || !split(address, host, port)) {
         snprintf(text, text_bytes,
                  "\"%s\" is not an address: write host:port, [v6 address]:port or unix:/path; "
                  "for TLS tls://host:port",
-                 address);
+                 comma == NULL ? address : comma + 1);
         return SHERWOOD_E_ADDRESS;
     }
     uint64_t number = 0;

@@ -45,6 +45,9 @@ Test(connect, addresses_that_are_none)
     expect_failure("redis://x", SHERWOOD_E_ADDRESS,
                    "\"redis://x\" is not an address: write host:port, [v6 address]:port or "
                    "unix:/path; for TLS tls://host:port");
+    expect_failure("127.0.0.1:7379,replica", SHERWOOD_E_ADDRESS, "\"replica\" is not an address");
+    expect_failure("127.0.0.1:7379,9", SHERWOOD_E_ADDRESS, "\"9\" is not an address");
+    expect_failure("127.0.0.1:7379,", SHERWOOD_E_ADDRESS, "\"\" is not an address");
     static const char *const ports[] = {"0",     "65536", "73915", "4294974675", "-1",
                                         "+7379", "7379x", "0x10",  " 7379"};
     for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++) {
