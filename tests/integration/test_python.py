@@ -5,10 +5,12 @@
 import array
 import gc
 import os
+import pathlib
 import pickle
 import re
 import subprocess
 import sys
+import tempfile
 import tracemalloc
 
 from hypothesis import HealthCheck, given, seed, settings
@@ -353,6 +355,22 @@ def long_calls():
 
 
 @case
+def damaged_files():
+    """load and dump name the file, and say what to do, where numpy proposes pickles"""
+    with tempfile.TemporaryDirectory() as folder, daemon() as server, sherwood.connect(server.unix) as c:
+        path = os.path.join(folder, "x")
+        np.savez(path + ".npz", key=np.arange(1000), value=np.arange(1000))
+        np.save(path + ".npy", np.ones((1000, 2), np.uint64))
+        npz, npy = (pathlib.Path(path + suffix).read_bytes() for suffix in (".npz", ".npy"))
+        for suffix, function, other in ((".npz", "savez", npy), (".npy", "save", npz)):
+            for held in (b"", b"no arrays", npz[:3000], npy[:3000], other):
+                pathlib.Path(path + suffix).write_bytes(held)
+                raises(ValueError, f"{path}{suffix}: not a whole {suffix} file of numbers: write it with dump() or numpy.{function}()",
+                       c.load, path + suffix)
+        raises(FileNotFoundError, f"{folder}/none/x.npz'", c.dump, f"{folder}/none/x.npz")
+
+
+@case
 def facts():
     """server, stats, resize, repr, pickle, clone, close, and value_dtype"""
     with daemon("--max-capacity", "2M") as server:
@@ -364,6 +382,9 @@ def facts():
         equal(c.stats()["keys"], 1)
         check(c.resize(1 << 21) >= 1 << 21, "resize returns the number of slots")
         raises(sherwood.Refused, "cannot resize", c.resize, 1 << 40)
+        for slots in (-1, 2**64):
+            raises(sherwood.Refused, f"slots is {slots}: give 1 to", c.resize, slots)
+        raises(TypeError, "cannot be interpreted as an integer", c.region, "1M")
         c.ping()
         raises(ValueError, "log", c.wait_durable, 1.0)
         equal((c.wait_replicas(0), c.wait_replicas(1, 0), c.wait_replicas(1, 0.01)), (0, 0, 0), "there are no replicas")

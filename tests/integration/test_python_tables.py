@@ -74,6 +74,7 @@ def changes():
         for _ in range(2):
             c.swap("default", "rows", force=True)
         raises(sherwood.Refused, "unknown option", lambda: c.create_table("x", nothing=1))
+        raises(TypeError, "table: 5 is not a text: give a str", lambda: c.create_table(5))
 
 
 async def of_aio(client):

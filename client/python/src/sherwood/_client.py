@@ -266,9 +266,11 @@ class Client(ClientCalls, TableCalls):
 
     def resize(self, slots: int) -> int:
         """Sets the number of slots of the table, within the server's limits. Returns the number in effect."""
-        now = ffi.new("uint64_t *")
+        now, count = ffi.new("uint64_t *"), operator.index(slots)
+        if not 0 <= count < 2**64:
+            raise Refused(f"slots is {count}: give 1 to {2**64 - 1}")
         with self._link.lock:
-            self._link.check(lib.sherwood_resize(self._link.use(), operator.index(slots), now))
+            self._link.check(lib.sherwood_resize(self._link.use(), count, now))
         return int(now[0])
 
     def wait_durable(self, timeout: Optional[float] = None) -> None:

@@ -14,6 +14,7 @@ import os
 import sys
 import tempfile
 import zipfile
+import zlib
 from typing import IO, Any, Callable, Iterator, Optional, Union
 
 import numpy as np
@@ -44,7 +45,10 @@ def write(path: str, layout: Layout, names: Names, pairs: Iterator[Pairs]) -> No
     writer = _of_suffix(path, {".npz": _write_npz, ".npy": _write_npy, ".csv": _write_csv,
                                ".parquet": _write_parquet})
     folder, name = os.path.split(path)
-    handle, part = tempfile.mkstemp(prefix=name + ".", suffix=".part", dir=folder or ".")
+    try:
+        handle, part = tempfile.mkstemp(prefix=name + ".", suffix=".part", dir=folder or ".")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None  # the caller's name, not the temporary one
     try:
         with os.fdopen(handle, "w+b") as file:
             writer(file, layout, _own(layout, names), pairs)
@@ -114,16 +118,29 @@ def _cut(path: str, keys: Any, values: Any, batch: int) -> Batches:
         yield keys[at: at + batch], values[at: at + batch], len(keys)
 
 
+def _by_numpy(path: str, read: Callable[[], Any], wanted: str = "dtype") -> Any:
+    """Returns what numpy reads, if it has the attribute `wanted`. numpy's own errors name no file, and propose to load pickles."""
+    try:
+        held = read()
+        if hasattr(held, wanted):
+            return held
+        cause = None
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        cause = error
+    suffix = os.path.splitext(path)[1].lower()
+    raise ValueError(f"{path}: not a whole {suffix} file of numbers: write it with dump() or numpy.save{'z' * (suffix == '.npz')}()") from cause
+
+
 def _read_npz(path: str, _layout: Layout, names: Names, batch: int) -> Batches:
-    with np.load(path, allow_pickle=False) as file:
+    with _by_numpy(path, lambda: np.load(path, allow_pickle=False), "files") as file:
         _named(path, file.files, names)
-        keys = file[names[0]]
-        values = _values(file, names, keys)
+        keys = _by_numpy(path, lambda: file[names[0]])
+        values = _by_numpy(path, lambda: _values(file, names, keys))
     yield from _cut(path, keys, values, batch)
 
 
 def _read_npy(path: str, _layout: Layout, names: Names, batch: int) -> Batches:
-    found = np.load(path, mmap_mode="r", allow_pickle=False)
+    found = _by_numpy(path, lambda: np.load(path, mmap_mode="r", allow_pickle=False))
     if found.dtype.names is not None and found.ndim == 1:
         _named(path, found.dtype.names, names)
         yield from _cut(path, found[names[0]], _values(found, names, found), batch)

@@ -68,6 +68,8 @@ def milliseconds(seconds: float, name: str) -> int:
 
 def c_text(text: str, name: str) -> bytes:
     """Returns a text for libsherwood. Refuses a NUL character, which would end the text in C."""
+    if not isinstance(text, str):
+        raise TypeError(f"{name}: {text!r:.40} is not a text: give a str")
     if "\0" in text:
         raise Refused(f"{name}: the text contains a NUL character: remove it")
     return os.fsencode(text)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import bisect
 import functools
 import math
+import operator
 import os
 import threading
 import weakref
@@ -208,8 +209,10 @@ def bytes_of(nbytes: Optional[int], keys: Optional[int], key_bytes: int, value_b
     if (nbytes is None) == (keys is None):
         raise ValueError("region: give either nbytes, the size, or keys=, the number of keys of a call")
     if keys is not None:  # values to send, values to receive, bits
+        keys = operator.index(keys)
         nbytes = keys * (key_bytes + 2 * value_bytes) + keys // 8 + 4 * _ALIGN
     assert nbytes is not None
+    nbytes = operator.index(nbytes)
     if not 0 < nbytes < 2**48:
         raise ValueError(f"region: its size is {nbytes} bytes: give 1 to {2**48 - 1}")
     return -(-nbytes // _PAGE) * _PAGE
