@@ -74,7 +74,7 @@ void sw_cpu_run_step(struct sw_cpu *cpu, bool inserts, void (*help)(struct sw_cp
 {
     struct sw_cpu_combined *combined = &cpu->combined;
     const uint64_t step = __atomic_load_n(&combined->next, __ATOMIC_RELAXED) >> 32;
-    combined->inserts = inserts;
+    combined->is_insert = inserts;
     __atomic_store_n(&combined->done, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&combined->next, ((step + 1) << 32) + SW_CPU_PARTITIONS - combined->units,
                      __ATOMIC_SEQ_CST);
@@ -95,7 +95,7 @@ static bool may_take(const struct sw_cpu *cpu, uint64_t operations)
 {
     const struct sw_cpu_combined *combined = &cpu->combined;
     return combined->waiting != NULL && combined->count < SW_CPU_PARTS_MAX &&
-           operations + combined->waiting->batch->count <= cpu->config.batch_ops_max &&
+           operations + combined->waiting->count <= cpu->config.batch_ops_max &&
            (combined->count == 0 ||
             cpu->state.stash_occupied + operations <= cpu->geometry.stash_max);
 }
@@ -110,7 +110,8 @@ static uint64_t take_parts(struct sw_cpu *cpu)
     pthread_mutex_lock(&combined->mutex);
     while (may_take(cpu, operations)) {
         struct sw_cpu_part *part = combined->waiting;
-        operations += part->batch->count;
+        operations += part->count;
+        __builtin_prefetch(part->batch, 1, 3); /* run_together writes to it */
         combined->parts[combined->count++] = part;
         combined->waiting = part->next;
     }
@@ -139,13 +140,18 @@ static void set_stage(struct sw_cpu_part *part, enum sw_cpu_part_stage stage)
     __atomic_store_n(&part->stage, stage, __ATOMIC_RELEASE);
 }
 
-/* Carries out the parts of the leader as one launch. */
+/* Carries out the parts of the leader as one launch. Takes all numbers before it writes one to a
+ * batch: each needs a lock, which would wait for the stores before it. */
 static void run_together(struct sw_cpu *cpu)
 {
     struct sw_cpu_combined *combined = &cpu->combined;
+    uint64_t sequences[SW_CPU_PARTS_MAX];
+    for (uint32_t k = 0; k < combined->count; k++) {
+        sequences[k] = sw_phase_lock_count(&cpu->lock);
+    }
     for (uint32_t k = 0; k < combined->count; k++) {
         struct sw_batch *batch = combined->parts[k]->batch;
-        batch->write_sequence = sw_phase_lock_count(&cpu->lock);
+        batch->write_sequence = sequences[k];
         sw_expiry_report_clock(cpu, batch);
         sw_expiry_answer_never(batch);
     }
@@ -314,7 +320,11 @@ bool sw_cpu_write_combined(struct sw_cpu *cpu, struct sw_batch *batch,
         return false;
     }
     struct sw_cpu_part *part = area->memory;
-    *part = (struct sw_cpu_part){.batch = batch};
+    *part = (struct sw_cpu_part){.batch = batch,
+                                 .expected = batch->expected,
+                                 .previous = batch->previous,
+                                 .count = batch->count,
+                                 .op = (uint32_t)batch->op};
     SW_BY_FORMAT(sw_cpu_format(cpu), sw_partition_part, cpu, part);
     append(combined, part);
     wait_for(cpu, part, write_alone);

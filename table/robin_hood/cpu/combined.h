@@ -37,14 +37,19 @@ enum sw_cpu_part_stage {
     SW_PART_TURNED_AWAY /* nothing has happened */
 };
 
-/* A batch, partitioned. It lies at the beginning of its area; its arrays follow. */
+/* A batch, partitioned. It lies at the beginning of its area; its arrays follow. Other threads read
+ * no field of the batch while it waits, and the leader alone writes to it: each would wait for a
+ * cache line of the thread that submitted it. */
 struct sw_cpu_part {
     struct sw_batch *batch;
     struct sw_cpu_part *next;
-    uint32_t stage;                        /* atomic: enum sw_cpu_part_stage */
-    uint32_t first[SW_CPU_PARTITIONS + 1]; /* index of each partition's first record */
+    const void *expected; /* of the batch, like the next three */
+    void *previous;
+    uint32_t count, op;
+    uint32_t stage; /* atomic: enum sw_cpu_part_stage */
     /* Atomic; operations on absent keys, that inserted, and that changed nothing. */
     uint64_t misses, inserted, unchanged;
+    uint32_t first[SW_CPU_PARTITIONS + 1]; /* index of each partition's first record */
     void *records;
     void *keys; /* m of each operation; then the words of `found` */
 };

@@ -44,34 +44,39 @@ static uint32_t RH(unit_first)(const struct sw_cpu_combined *launch, uint32_t k,
 
 /* Updates a unit: the operations of all parts, in the order of the parts. Adds what they did to
  * counters[part]. */
-static void RH(update_unit)(const struct sw_cpu_combined *launch, uint32_t unit,
+static void RH(update_unit)(struct sw_cpu_combined *launch, uint32_t unit,
                             struct sw_counters *counters)
 {
     struct RH(job) *job = launch->job;
-    struct RH(partition) *partition = &job->partitions[unit];
+    struct RH(partition) partition = {.first = 0};
     struct RH(work) works[SW_CPU_PARTS_MAX];
     struct RH(run) runs[SW_CPU_PARTS_MAX];
     struct RH(updates) updates;
     uint64_t inserted = 0;
     for (uint32_t k = 0; k < launch->count; k++) {
-        const struct sw_batch *batch = launch->parts[k]->batch;
+        const struct sw_cpu_part *part = launch->parts[k];
         const uint32_t first = RH(unit_first)(launch, k, unit);
-        works[k] = (struct RH(work)){.op = batch->op,
-                                     .expected = batch->expected,
-                                     .previous = RH(values_of)(batch->previous)};
+        works[k] = (struct RH(work)){
+            .op = part->op, .expected = part->expected, .previous = RH(values_of)(part->previous)};
         runs[k] =
-            (struct RH(run)){(struct RH(record) *)launch->parts[k]->records + first,
+            (struct RH(run)){(struct RH(record) *)part->records + first,
                              RH(unit_first)(launch, k, unit + 1) - first, &works[k], &counters[k]};
         RH(prefetch_records)(&runs[k], 0, RUN_LINES_FIRST);
+        partition.first += first;
+        partition.count += runs[k].count;
         inserted -= counters[k].inserted;
     }
-    RH(updates_init)(&updates, job, partition, runs, launch->count);
+    RH(updates_init)(&updates, job, &partition, runs, launch->count);
     RH(update_runs)(&updates);
     for (uint32_t k = 0; k < launch->count; k++) {
         inserted += counters[k].inserted;
     }
-    partition->gathered = updates.gather.count;
-    partition->counters.inserted = inserted;
+    if (inserted > 0) { /* otherwise no other thread reads the partition */
+        partition.gathered = updates.gather.count;
+        partition.counters.inserted = inserted;
+        job->partitions[unit] = partition;
+        __atomic_fetch_or(&launch->inserts, 1ULL << unit, __ATOMIC_RELAXED);
+    }
 }
 
 /* Most counts are 0, and the threads would wait for one another's cache lines. */
@@ -88,7 +93,7 @@ static void RH(add_to_parts)(struct sw_cpu_combined *launch, const struct sw_cou
     uint64_t probes = 0;
     for (uint32_t k = 0; k < launch->count; k++) {
         struct sw_cpu_part *part = launch->parts[k];
-        const struct sw_op_counters *mine = &counters[k].by_class[sw_op_class_of(part->batch->op)];
+        const struct sw_op_counters *mine = &counters[k].by_class[sw_op_class_of(part->op)];
         RH(add_to)(&part->misses, mine->misses);
         RH(add_to)(&part->inserted, counters[k].inserted);
         RH(add_to)
@@ -101,7 +106,7 @@ static void RH(add_to_parts)(struct sw_cpu_combined *launch, const struct sw_cou
 void RH(help_launch)(struct sw_cpu *cpu)
 {
     struct sw_cpu_combined *launch = &cpu->combined;
-    struct sw_counters counters[SW_CPU_PARTS_MAX] = {0};
+    struct sw_counters counters[SW_CPU_PARTS_MAX];
     uint32_t taken = 0;
     for (;; taken++) {
         const uint32_t at = (uint32_t)__atomic_fetch_add(&launch->next, 1, __ATOMIC_ACQUIRE);
@@ -109,37 +114,38 @@ void RH(help_launch)(struct sw_cpu *cpu)
             break; /* the launch may be over, if taken is 0 */
         }
         const uint32_t unit = at + launch->units - SW_CPU_PARTITIONS;
-        struct RH(partition) *partition = &((struct RH(job) *)launch->job)->partitions[unit];
-        if (!launch->inserts) {
+        if (taken == 0) {
+            memset(counters, 0, launch->count * sizeof(counters[0]));
+        }
+        if (!launch->is_insert) {
             RH(update_unit)(launch, unit, counters);
-        } else if (partition->gathered > 0) {
-            RH(insert_partition)(launch->job, partition);
+        } else if ((launch->inserts >> unit & 1) != 0) {
+            struct RH(job) *job = launch->job;
+            RH(insert_partition)(job, &job->partitions[unit]);
         }
     }
     if (taken == 0) {
         return;
     }
-    if (!launch->inserts) {
+    if (!launch->is_insert) {
         RH(add_to_parts)(launch, counters);
     }
     __atomic_fetch_add(&launch->done, taken, __ATOMIC_RELEASE);
 }
 
-/* Sets the memory of each unit in the scratch. */
-static void RH(place_units)(struct RH(job) * job, const struct sw_cpu_combined *launch)
+/* Inserts the keys that the units gathered, and ends the inserts. */
+static void RH(insert_units)(struct sw_cpu *cpu, struct RH(job) * job, struct RH(work) * work,
+                             struct sw_counters *counters)
 {
-    uint32_t at = 0;
-    for (uint32_t unit = 0; unit < launch->units; unit++) {
-        uint32_t count = 0;
-        for (uint32_t k = 0; k < launch->count; k++) {
-            count += RH(unit_first)(launch, k, unit + 1) - RH(unit_first)(launch, k, unit);
+    static_assert(SW_CPU_PARTITIONS <= 64, "a bit for each unit");
+    struct sw_cpu_combined *launch = &cpu->combined;
+    for (uint32_t unit = 0; unit < SW_CPU_PARTITIONS; unit++) {
+        if ((launch->inserts >> unit & 1) == 0) {
+            job->partitions[unit].count = 0;
         }
-        job->partitions[unit] = (struct RH(partition)){.first = at, .count = count};
-        at += count;
     }
-    for (uint32_t p = launch->units; p < SW_CPU_PARTITIONS; p++) {
-        job->partitions[p].count = 0;
-    }
+    sw_cpu_run_step(cpu, true, RH(help_launch));
+    RH(finish_upsert)(job, work, counters);
 }
 
 void RH(run_launch)(struct sw_cpu *cpu)
@@ -147,25 +153,20 @@ void RH(run_launch)(struct sw_cpu *cpu)
     struct sw_cpu_combined *launch = &cpu->combined;
     struct sw_batch *last = launch->parts[launch->count - 1]->batch;
     const uint64_t stash_before = cpu->state.stash_occupied;
-    struct RH(work) work = {.op = last->op}; /* the table has a stash: no leftovers */
+    struct RH(work) work = {.op = (uint32_t)last->op}; /* the table has a stash: no leftovers */
     struct RH(job) job;
     struct sw_counters counters = {0};
-    uint32_t gathered = 0;
     job.table = &cpu->table.RH_FIELD;
     job.work = &work;
     job.entries = cpu->scratch.entries;
     job.index = cpu->scratch.index;
-    RH(place_units)(&job, launch);
     launch->job = &job;
     launch->probes = 0;
+    launch->inserts = 0;
     sw_cpu_run_step(cpu, false, RH(help_launch));
-    for (uint32_t unit = 0; unit < launch->units; unit++) {
-        gathered += job.partitions[unit].gathered;
+    if (launch->inserts != 0) {
+        RH(insert_units)(cpu, &job, &work, &counters);
     }
-    if (gathered > 0) {
-        sw_cpu_run_step(cpu, true, RH(help_launch));
-    }
-    RH(finish_upsert)(&job, &work, &counters);
     last->counters.by_class[SW_CLASS_UPSERT].probes +=
         launch->probes + counters.by_class[SW_CLASS_UPSERT].probes;
     last->counters.failures = counters.failures;

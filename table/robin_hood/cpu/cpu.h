@@ -60,30 +60,40 @@ struct sw_cpu_failed {
     uint64_t stash_occupied;
 };
 
-/* Write batches that are carried out together (combined.h). */
+/* Write batches that are carried out together (combined.h). The bytes between the parts keep them
+ * in different cache lines: the first changes with each batch, the second with each unit taken, the
+ * third with each thread that has none left. The fourth stays during a step. */
 #define SW_CPU_PARTS_MAX 32U
+#define SW_CPU_LINE 64
 struct sw_cpu_part;
 struct sw_cpu_combined {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     uint32_t parts_max; /* most parts that wait at the same time; 0: batches are never combined */
     uint32_t writers;   /* atomic: threads that carry out a write batch, or wait for their turn */
-    uint32_t sleepers;  /* atomic: threads that wait for `changed` */
-    bool is_led;        /* atomic */
     /* under `mutex`: parts that wait, the oldest first */
     struct sw_cpu_part *waiting, **waiting_end;
     uint32_t waiting_count;
-    /* The launch: written by the leader before it publishes a step in `next`. A thread takes a
-     * unit: SW_CPU_PARTITIONS / units neighbouring partitions. Unit u is taken when the low half of
-     * `next` is SW_CPU_PARTITIONS - units + u. */
+
+    uint8_t apart_1[SW_CPU_LINE];
+    /* A thread takes a unit: SW_CPU_PARTITIONS / units neighbouring partitions. Unit u is taken
+     * when the low half of `next` is SW_CPU_PARTITIONS - units + u. */
     uint64_t next; /* atomic: step << 32 | what is taken next; SW_CPU_PARTITIONS or more: nothing */
-    uint32_t done; /* atomic: units done in this step */
+    uint32_t sleepers; /* atomic: threads that wait for `changed` */
+    bool is_led;       /* atomic */
+
+    uint8_t apart_2[SW_CPU_LINE];
+    uint64_t probes;  /* atomic: buckets read by updates */
+    uint64_t inserts; /* atomic: a bit for each unit with keys to insert */
+    uint32_t done;    /* atomic: units done in this step */
+
+    uint8_t apart_3[SW_CPU_LINE];
+    /* the launch: written by the leader before it publishes a step in `next` */
     uint32_t units;
     uint32_t count; /* of parts */
+    bool is_insert; /* the step inserts; otherwise it updates */
+    void *job;      /* the leader's struct RH(job) */
     struct sw_cpu_part *parts[SW_CPU_PARTS_MAX];
-    uint64_t probes; /* atomic: buckets read by updates */
-    void *job;       /* the leader's struct RH(job) */
-    bool inserts;    /* the step inserts; otherwise it updates */
 };
 
 struct sw_cpu_image;
