@@ -47,7 +47,8 @@ void sw_device_destroy(struct sw_device *device)
 
 uint64_t sw_device_bytes(struct sw_device *device)
 {
-    uint64_t bytes = sw_scratch_bytes(&device->scratch) + sw_scratch_bytes(&device->combined);
+    uint64_t bytes = sw_scratch_bytes(&device->scratch) + sw_scratch_bytes(&device->combined) +
+                     __atomic_load_n(&device->own_bytes, __ATOMIC_RELAXED);
     pthread_mutex_lock(&device->mutex);
     for (const struct sw_device_part *part = device->parts; part != NULL; part = part->next) {
         bytes += part->calls->bytes(part->part);

@@ -37,6 +37,7 @@ struct sw_device {
     struct sw_pool *pool;           /* NULL: no table in host memory yet */
     struct sw_scratch_set scratch;  /* of writes to tables in host memory */
     struct sw_scratch_set combined; /* of write batches that threads carry out together */
+    uint64_t own_bytes;             /* atomic: memory that tables have of their own for batches */
     struct sw_device_part *parts;   /* under `mutex` */
 };
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Memory of several tables: memory-max, memory-min, tables-memory-max, and TABLE ALTER, in host memory and on emulated GPUs."""
 
+import re
 import tempfile
 
 import wire
@@ -108,6 +109,20 @@ def limited(memory, of_slots, of_promise):
             equal([replies.ask("FLUSHDB"), replies.ask("TABLE", "ALTER", "default", "memory-max", table(replies, "default")["bytes"])], ["OK"] * 2, "ALTER")
             fewer = int(table(replies, "default")["slots"]) // 2
             equal(replies.ask("RESIZE", fewer), fewer, "no limit refuses fewer slots")
+
+
+@case
+def expiry_times():
+    """a table with expiring keys grows up to its memory-max: its memory for batches of times counts as memory of the device"""
+    with Server("--frame-ops-max", "512K", "--capacity", "1K", "--max-capacity", "1M") as server, server.replies() as replies:
+        equal([replies.ask("TABLE", "CREATE", "a", "capacity", "1K", "memory-max", "4M"), replies.ask("SELECT", "a")], ["OK"] * 2, "CREATE")
+        shown = lambda: int(re.search(r"used_memory:(\d+)", replies.ask("INFO", "memory").decode())[1])  # noqa: E731
+        before = shown()
+        equal(replies.ask("SET", 10**7, 1, "EX", 1000), "OK", "a key that expires")
+        check(int(table(replies, "a")["bytes"]) < MIB, f"{table(replies, 'a')}")
+        check(shown() - before > 16 * MIB, "the memory for batches is shown")
+        check("the table a cannot grow, that would pass its memory-max" in HOST.fill(replies), "memory-max")
+        check(table(replies, "a")["keys"] > 20000, f"{table(replies, 'a')}")
 
 
 @case

@@ -217,8 +217,8 @@ static void publish(struct sw_cpu *cpu)
 {
     struct sw_expiry *expiry = cpu->expiry;
     const struct sw_cpu *times = expiry->times;
-    const uint64_t bytes = times->geometry.bytes_total + sw_cpu_own_scratch_bytes(times) +
-                           expiry->group_times_bytes + sizeof(*expiry);
+    const uint64_t bytes = times->geometry.bytes_total + sizeof(*expiry) +
+                           (cpu->own_device != NULL ? expiry->batch_bytes : 0);
     pthread_mutex_lock(&cpu->facts_mutex);
     cpu->facts.bytes_reserved += bytes - expiry->bytes;
     expiry->bytes = bytes;

@@ -29,7 +29,8 @@ struct sw_expiry {
     struct sw_cpu *times;
     uint64_t *group_times; /* [2 * batch_ops_max]: expiry times of the keys of a group (admit.h) */
     uint64_t group_times_bytes;
-    uint64_t bytes; /* bytes of memory that the table's facts include */
+    uint64_t batch_bytes; /* memory for batches: group_times, and the scratch of `times` */
+    uint64_t bytes;       /* bytes of memory that the table's facts include */
     struct sw_expiry_pass pass;
     /* state of the current batch */
     bool active; /* its operations use expiry times */

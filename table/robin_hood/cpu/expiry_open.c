@@ -43,6 +43,8 @@ struct sw_expiry *sw_expiry_open(const struct sw_cpu *cpu)
         return NULL;
     }
     expiry->times = times;
+    expiry->batch_bytes = expiry->group_times_bytes + sw_cpu_own_scratch_bytes(expiry->times);
+    __atomic_add_fetch(&cpu->device->own_bytes, expiry->batch_bytes, __ATOMIC_RELAXED);
     sw_expiry_pass_clear(&expiry->pass);
     return expiry;
 }
@@ -51,6 +53,7 @@ void sw_expiry_close(struct sw_cpu *cpu)
 {
     struct sw_expiry *expiry = cpu->expiry;
     if (expiry != NULL) {
+        __atomic_sub_fetch(&cpu->device->own_bytes, expiry->batch_bytes, __ATOMIC_RELAXED);
         cpu->expiry_calls->close(expiry->times);
         sw_memory_unmap(expiry->group_times, expiry->group_times_bytes);
         free(expiry->expired_keys);
