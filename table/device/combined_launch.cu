@@ -8,6 +8,7 @@
 #include "table/device/bits.cuh"
 #include "table/device/follow.cuh"
 #include "table/device/launcher.cuh"
+#include "table/device/occupancy.cuh"
 #include "table/device/parts.cuh"
 #include "table/device/warp_reduce.cuh"
 #include "table/operation.h"
@@ -153,7 +154,7 @@ static __device__ inline void add_words(uint32_t *total, const uint32_t *words)
 
 /* `results` and `record` are host memory. On an H200 all blocks of 2^20 operations are resident at
  * once. */
-static __global__ void __launch_bounds__(SW_CUDA_BLOCK, 8)
+static __global__ void __launch_bounds__(SW_CUDA_BLOCK, SW_CUDA_RESIDENT_BLOCKS(SW_CUDA_BLOCK, 8))
     scatter_kernel(const struct arrays all, const int32_t *status, uint32_t *results,
                    uint64_t *record)
 {

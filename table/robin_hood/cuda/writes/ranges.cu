@@ -14,6 +14,7 @@
  * range). The third kernel carries out such ranges (range_rest.cu).
  */
 #include "table/device/follow.cuh"
+#include "table/device/occupancy.cuh"
 #include "table/robin_hood/cuda/writes/range_direct.cuh"
 #include "table/robin_hood/cuda/writes/range_in_order.cuh"
 #include "table/robin_hood/cuda/writes/range_layout.cuh"
@@ -58,7 +59,7 @@ template <int ARCH, int BITS> struct sw_policy_ranges_apply {
 
 template <int BLOCK, int RESIDENT> struct sw_ranges_shape {
     static constexpr int block = BLOCK;
-    static constexpr int blocks_min = RESIDENT / BLOCK;
+    static constexpr int blocks_min = SW_CUDA_RESIDENT_BLOCKS(BLOCK, RESIDENT / BLOCK);
 };
 /* Of operations in array order, which no workload of the search measures. They need more registers
  * than the other kernels, and would spill them if the policy limits registers. */
