@@ -141,8 +141,9 @@ cudaError_t allocate_for(struct sw_cache_cuda_table *table, const struct sw_tabl
     if (error == cudaSuccess) {
         error = warm_up(table);
     }
-    table->growth.buckets = table->arrays.slots.buckets;
-    table->growth.bytes = table->bytes;
+    if (error == cudaSuccess) {
+        sw_cache_growth_begin(&table->growth, table->arrays.slots.buckets, table->bytes);
+    }
     return error;
 }
 

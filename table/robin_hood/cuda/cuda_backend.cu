@@ -258,7 +258,11 @@ static cudaError_t allocate_for(struct sw_cuda_table *table, const struct sw_tab
     table->has_hints = keeps_hints(config);
     table->new_keys = SW_CUDA_NEW_KEYS_ALL;
     pthread_mutex_init(&table->growth, NULL); /* cannot fail, like the owner's mutexes */
-    return SW_BY_FORMAT_NUMBER(table->format, allocate_all, table, &geometry);
+    const cudaError_t error = SW_BY_FORMAT_NUMBER(table->format, allocate_all, table, &geometry);
+    if (error == cudaSuccess) {
+        sw_cuda_table_resized(table);
+    }
+    return error;
 }
 
 namespace

@@ -20,6 +20,7 @@ void sw_cuda_table_resized(struct sw_cuda_table *table)
     if (table->config.growth != NULL) {
         sw_growth_has(table->config.growth, sw_cuda_table_bytes(table) + table->times_bytes);
         sw_growth_has_host(table->config.growth, sw_cuda_arena_host_bytes(&table->arena));
+        sw_growth_has_slots(table->config.growth, table->arrays.geometry.buckets * SW_BUCKET_SLOTS);
     }
 }
 

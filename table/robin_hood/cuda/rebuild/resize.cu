@@ -246,7 +246,8 @@ static uint64_t capacity_for(const struct sw_cuda_table *table, uint64_t more)
     const bool in_vain = roomy && geometry->occupied_max >= sw_geometry_rows_max(&table->config);
     if (fits || in_vain || more == 0 || !sw_cuda_can_resize(table) ||
         capacity >= sw_geometry_capacity_max(&table->config) ||
-        (table->grow_after_ns != 0 && sw_now_ns() < table->grow_after_ns)) {
+        (table->grow_after_ns != 0 && sw_now_ns() < table->grow_after_ns &&
+         !sw_growth_is_eased(table->config.growth))) {
         return 0;
     }
     return grown(table, entries);
@@ -327,6 +328,7 @@ static cudaError_t reserve_growth(struct sw_cuda_queue *queue, uint64_t more, ui
 {
     struct sw_cuda_table *table = queue->table;
     *capacity = capacity_for(table, more);
+    table->grow_after_ns = *capacity != 0 ? 0 : table->grow_after_ns; /* the pause is over */
     while (*capacity != 0) {
         const cudaError_t error = allocate_aside(queue, *capacity, reserved);
         if (error != cudaSuccess) {
