@@ -319,19 +319,18 @@ bool sw_cpu_write_combined(struct sw_cpu *cpu, struct sw_batch *batch,
         unreserve(combined);
         return false;
     }
-    struct sw_cpu_part *part = area->memory;
-    *part = (struct sw_cpu_part){.batch = batch,
-                                 .expected = batch->expected,
-                                 .previous = batch->previous,
-                                 .count = batch->count,
-                                 .op = (uint32_t)batch->op};
-    SW_BY_FORMAT(sw_cpu_format(cpu), sw_partition_part, cpu, part);
-    append(combined, part);
-    wait_for(cpu, part, write_alone);
-    if (part->stage == SW_PART_LAUNCHED) {
-        SW_BY_FORMAT(sw_cpu_format(cpu), sw_answer_part, part);
+    struct sw_cpu_part part = {.batch = batch,
+                               .expected = batch->expected,
+                               .previous = batch->previous,
+                               .count = batch->count,
+                               .op = (uint32_t)batch->op};
+    SW_BY_FORMAT(sw_cpu_format(cpu), sw_partition_part, cpu, &part, area->memory);
+    append(combined, &part);
+    wait_for(cpu, &part, write_alone);
+    if (part.stage == SW_PART_LAUNCHED) {
+        SW_BY_FORMAT(sw_cpu_format(cpu), sw_answer_part, &part);
     }
-    const bool carried_out = part->stage != SW_PART_TURNED_AWAY;
+    const bool carried_out = part.stage != SW_PART_TURNED_AWAY;
     sw_scratch_return(&cpu->device->combined, area);
     return carried_out;
 }

@@ -23,10 +23,13 @@
  * A step (update, insert) ends when all units are done. So no thread works on a launch after the
  * leader has ended the phase.
  *
- * Threads: any number. Memory: a part lies in an area that it borrows from the device.
+ * Threads: any number. Memory: the arrays of a part lie in an area that it borrows from the
+ * device.
  */
 #ifndef SHERWOOD_TABLE_ROBIN_HOOD_CPU_COMBINED_H
 #define SHERWOOD_TABLE_ROBIN_HOOD_CPU_COMBINED_H
+
+#include <stdalign.h>
 
 #include "table/robin_hood/cpu/cpu.h"
 
@@ -37,11 +40,11 @@ enum sw_cpu_part_stage {
     SW_PART_TURNED_AWAY /* nothing has happened */
 };
 
-/* A batch, partitioned. It lies at the beginning of its area; its arrays follow. Other threads read
- * no field of the batch while it waits, and the leader alone writes to it: each would wait for a
- * cache line of the thread that submitted it. */
+/* A batch, partitioned. It lies on the stack of its thread, its arrays in the area. Other threads
+ * read no field of the batch while it waits, and the leader alone writes to it: each would wait for
+ * a cache line of the thread that submitted it. */
 struct sw_cpu_part {
-    struct sw_batch *batch;
+    alignas(SW_CPU_LINE) struct sw_batch *batch;
     struct sw_cpu_part *next;
     const void *expected; /* of the batch, like the next three */
     void *previous;
@@ -84,16 +87,18 @@ bool sw_cpu_write_combined(struct sw_cpu *cpu, struct sw_batch *batch,
 
 /* parallel.c: the functions that know the format of slots.
  *
- * sw_partition_part partitions the batch of a part that lies at the beginning of its area. In no
- * phase. sw_run_launch carries out the launch of cpu->combined: for the leader, in its write phase,
- * with scratch. sw_help_launch takes units of the current step, and carries them out, until other
- * threads have the rest. sw_answer_part writes the answers and counters of a part that was
- * launched. In no phase. */
-#define SW_COMBINED(bits, word, suffix)                                                  \
-    uint64_t sw_part_bytes_##suffix(uint32_t operations);                                \
-    void sw_partition_part_##suffix(const struct sw_cpu *cpu, struct sw_cpu_part *part); \
-    void sw_run_launch_##suffix(struct sw_cpu *cpu);                                     \
-    void sw_help_launch_##suffix(struct sw_cpu *cpu);                                    \
+ * sw_part_bytes is the size of the arrays of a part: for most operations that it may have, one huge
+ * page, in which stores to all partitions in turns miss no entry of a TLB. sw_partition_part places
+ * these arrays in `memory` and partitions the batch of the part. In no phase. sw_run_launch carries
+ * out the launch of cpu->combined: for the leader, in its write phase, with scratch. sw_help_launch
+ * takes units of the current step, and carries them out, until other threads have the rest.
+ * sw_answer_part writes the answers and counters of a part that was launched. In no phase. */
+#define SW_COMBINED(bits, word, suffix)                                                 \
+    uint64_t sw_part_bytes_##suffix(uint32_t operations);                               \
+    void sw_partition_part_##suffix(const struct sw_cpu *cpu, struct sw_cpu_part *part, \
+                                    void *memory);                                      \
+    void sw_run_launch_##suffix(struct sw_cpu *cpu);                                    \
+    void sw_help_launch_##suffix(struct sw_cpu *cpu);                                   \
     void sw_answer_part_##suffix(struct sw_cpu_part *part);
 SW_FORMATS(SW_COMBINED)
 #undef SW_COMBINED

@@ -6,19 +6,17 @@
 
 uint64_t RH(part_bytes)(uint32_t operations)
 {
-    const uint64_t header = (sizeof(struct sw_cpu_part) + 63) / 64 * 64;
     const uint64_t ops = ((uint64_t)operations + 63) / 64 * 64;
-    return header + ops * (sizeof(struct RH(record)) + sizeof(RH_WORD));
+    return ops * (sizeof(struct RH(record)) + sizeof(RH_WORD));
 }
 
-void RH(partition_part)(const struct sw_cpu *cpu, struct sw_cpu_part *part)
+void RH(partition_part)(const struct sw_cpu *cpu, struct sw_cpu_part *part, void *memory)
 {
     const struct RH(table) seeded = {.seed = cpu->config.seed}; /* the table itself may change */
     const struct sw_batch *batch = part->batch;
     const RH_WORD *keys = batch->keys;
     const struct RH(work) work = {.op = batch->op, .values = RH(values_of)(batch->values)};
-    const uint64_t header = (sizeof(*part) + 63) / 64 * 64;
-    struct RH(record) *records = (void *)((uint8_t *)part + header);
+    struct RH(record) *records = memory;
     RH_WORD *m = (void *)(records + ((uint64_t)batch->count + 63) / 64 * 64);
     uint32_t next[SW_CPU_PARTITIONS + 1] = {0};
     for (uint32_t i = 0; i < batch->count; i++) {
