@@ -87,13 +87,10 @@ static int connect_unix(struct sw_peer_connection *connection, const char *path)
     return try_address(connection, (const struct sockaddr *)&address, sizeof(address));
 }
 
-int sw_peer_connection_open(struct sw_peer_connection *connection, const char *host, uint16_t port)
+static int connect_tcp(struct sw_peer_connection *connection, const char *host, uint16_t port)
 {
     struct addrinfo *found = NULL;
     char digits[8];
-    if (port == 0) {
-        return connect_unix(connection, host);
-    }
     snprintf(digits, sizeof(digits), "%u", port);
     const char *wrong = sw_lookup(connection->lookups, host, digits, connection->wake_fd,
                                   connection->timeout_ms, &found);
@@ -107,6 +104,21 @@ int sw_peer_connection_open(struct sw_peer_connection *connection, const char *h
     }
     freeaddrinfo(found);
     return status;
+}
+
+int sw_peer_connection_open(struct sw_peer_connection *connection, const char *host, uint16_t port)
+{
+    char why[SW_REPL_REASON_BYTES];
+    if ((port == 0 ? connect_unix(connection, host) : connect_tcp(connection, host, port)) == 0) {
+        return 0;
+    }
+    memcpy(why, connection->reason, sizeof(why));
+    int size =
+        port == 0 ? snprintf(connection->reason, sizeof(why), "cannot connect to unix:%.100s", host)
+                  : snprintf(connection->reason, sizeof(why), "cannot connect to %.100s port %u",
+                             host, port);
+    snprintf(connection->reason + size, sizeof(why) - (size_t)size, ": %.180s", why);
+    return -1;
 }
 
 void sw_peer_connection_close(struct sw_peer_connection *connection)

@@ -366,7 +366,7 @@ def refusals():
         equal(server.ask("SET", 1, 1), "OK", "SET")
         for words, said in (((3, "0" * 40, 0, 8, 8, 0, 0, 1 << 28), "the replica has 3, the primary 2"),
                             ((0, "0" * 40, 0, 8, 8, 0, 0, 1 << 28), "the replica has 0, the primary 2"),
-                            ((1, "0" * 40, 0, 4, 4, 0, 0, 1 << 28), "the replica has 4, the primary 8"),
+                            ((1, "0" * 40, 0, 4, 4, 0, 0, 1 << 28), "has 4, the primary 8: start the replica with the --key-bits of its primary"),
                             ((1, "0" * 40, 0, 8, 8, 0, 0, 1), "operations of a batch"),
                             ((1, "0" * 39, 0, 8, 8, 0, 0, 1), "is sent by a replica"),
                             ((1, "0" * 40, "x", 8, 8, 0, 0, 1), "is sent by a replica")):
@@ -381,6 +381,9 @@ def refusals():
             equal(info(server)["role"], "master", host)
         equal(narrow.ask("REPLICAOF", "127.0.0.1", server.port), "OK", "begins")
         eventually(lambda: "the replica has 4, the primary 8" in narrow.log(), "both sides are said")
+        for host, port, said in (("127.0.0.1", 1, "127.0.0.1 port 1: Connection refused"), ("/none", 0, "unix:/none: No such file")):
+            equal(narrow.ask("REPLICAOF", *((host, port) if port else ("unix:" + host, 0))), "OK", host)
+            eventually(lambda said=said: f"cannot connect to {said}" in narrow.log(), said)
         equal((narrow.ask("REPLICAOF", "NO", "ONE"), narrow.ask("SET", 1, 1)), ("OK", "OK"), "goes back")
     with Server("--engine", "cache") as cache:
         check("the engine is cache" in str(cache.ask("REPLICAOF", "127.0.0.1", 1)), "the cache engine")

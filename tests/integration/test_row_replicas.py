@@ -146,7 +146,7 @@ def other_rows_are_refused():
     def words(size, kind):
         return ("REPLICATE", 1, "0" * 40, 0, 8, size, 2 + 16 * kind, 0, 1 << 28)
     with Server(*flags(64)) as primary:
-        check("the bytes of a value: the replica has 60, the primary 64" in str(primary.ask(*words(60, 4))), "size")
+        check("the bytes of a value: the replica has 60, the primary 64: start the replica with the --value-bytes and --value-type of its primary" in str(primary.ask(*words(60, 4))), "size")
         check("the type of values: the replica has 2, the primary 4" in str(primary.ask(*words(64, 2))), "type")
         equal(primary.ask("SET", 1, b"r" * 64), "OK", "SET")
         with replica_of(primary.port, *flags(64, "bytes")) as replica:
