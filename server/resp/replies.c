@@ -51,6 +51,29 @@ void sw_replies_init(struct sw_replies *replies, struct sw_resp *resp)
     sw_resp_batch_init(&replies->batch, resp->batches, resp->net->config->round_ops_max, on_done);
 }
 
+struct sw_aside *sw_aside_create(struct sw_resp *resp)
+{
+    struct sw_aside *aside = calloc(1, sizeof(*aside));
+    if (aside != NULL) {
+        sw_replies_init(&aside->replies, resp);
+        aside->replies.memory = &aside->memory;
+        aside->replies.batch.flight = &aside->flight.flight;
+        aside->replies.pending = aside->pending;
+        aside->replies.pending_max = SW_ASIDE_MAX;
+        sw_text_init(&aside->replies.text, SW_RESP_BATCH_TEXT_BYTES_MAX);
+    }
+    return aside;
+}
+
+void sw_aside_destroy(struct sw_aside *aside)
+{
+    if (aside != NULL) {
+        assert(aside->replies.pendings == 0);
+        sw_text_fini(&aside->replies.text);
+        free(aside);
+    }
+}
+
 void sw_replies_borrow(struct sw_replies *replies, struct sw_replies_memory *memory)
 {
     assert(replies->memory == NULL && memory->borrower == NULL && replies->pendings == 0);

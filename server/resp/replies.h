@@ -59,6 +59,21 @@ struct sw_replies {
     struct sw_text text;              /* the text replies, one behind the other */
 };
 
+/* Text replies that pass the batches of the first table while it is held: their connections wait
+ * for no other reply. A new connection is one of that table, also to select another. */
+#define SW_ASIDE_MAX 64U
+struct sw_aside {
+    struct sw_replies replies;
+    struct sw_replies_memory memory;
+    struct sw_resp_flight flight; /* never submitted */
+    struct sw_pending pending[SW_ASIDE_MAX];
+};
+
+/* Returns NULL if there is no memory. Borrows `resp`. */
+struct sw_aside *sw_aside_create(struct sw_resp *resp);
+/* NULL is allowed. No reply is pending. */
+void sw_aside_destroy(struct sw_aside *aside);
+
 /* Borrows `resp`. There is no memory yet. */
 void sw_replies_init(struct sw_replies *replies, struct sw_resp *resp);
 /* Takes memory that has no borrower, and returns it. Both are called while no reply is pending.

@@ -133,7 +133,8 @@ static size_t feed_commands(struct sw_conn *conn, const uint8_t *bytes, size_t s
     if (!sw_place_is_followed(state)) {
         return 0;
     }
-    if (conn->retried && !sw_resp_has_room(conn, state->operations_wanted)) {
+    if (conn->retried && !sw_resp_may_pass(state) &&
+        !sw_resp_has_room(conn, state->operations_wanted)) {
         return 0; /* without parsing the command again */
     }
     state->operations_wanted = 0;
@@ -347,7 +348,8 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                                     .engine = shape->engine_name,
                                     .keys = resp->keys};
     resp->memory = first == NULL ? sw_resp_memory_create(resp) : first->memory;
-    if (resp->memory == NULL) {
+    resp->aside = first == NULL ? sw_aside_create(resp) : NULL;
+    if (resp->memory == NULL || (first == NULL && resp->aside == NULL)) {
         return -1;
     }
     return init_buffers(resp);
@@ -358,6 +360,7 @@ void sw_resp_fini(struct sw_resp *resp)
     sw_resp_give_back(resp);
     if (resp->first == resp) {
         sw_resp_memory_destroy(resp->memory);
+        sw_aside_destroy(resp->aside);
         free(resp->heeded);
         free(resp->scratch);
         free(resp->unquoted);
@@ -368,8 +371,13 @@ void sw_resp_fini(struct sw_resp *resp)
 
 bool sw_resp_submit(struct sw_resp *resp)
 {
+    const bool writes = resp->asides > 0;
+    if (writes) {
+        resp->asides = 0;
+        sw_replies_finish(&resp->aside->replies);
+    }
     if (resp->running != NULL || resp->filling->pendings == 0) {
-        return false;
+        return writes;
     }
     sw_replies_submit(resp->filling);
     return true;

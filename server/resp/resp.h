@@ -66,6 +66,8 @@ struct sw_resp {
     struct sw_replies replies[2];
     struct sw_replies *filling; /* the one that is being filled */
     struct sw_replies *running; /* the one that is in flight; NULL: none */
+    struct sw_aside *aside;     /* of the first seat, which owns it; NULL: another seat */
+    uint32_t asides;            /* replies that are aside */
     uint64_t batches_done;      /* batches that are done, since the start */
     struct sw_rmw rmw;          /* the read-modify-write command */
     struct sw_list monitors;    /* of `first` alone: connections that MONITOR shows commands to */
@@ -156,13 +158,15 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
 void sw_resp_fini(struct sw_resp *resp);
 
 /* Submits the batch that is being filled, if it has pending replies and the other one is not in
- * flight. Returns true if so. */
+ * flight. Writes the replies that are aside. Returns true if one of both. */
 bool sw_resp_submit(struct sw_resp *resp);
 
-/* Is a batch in flight, is there one to submit, or is a pass over the table under way? */
+/* Is a batch in flight, is there one to submit, is a reply aside, or is a pass over the table under
+ * way? */
 static inline bool sw_resp_is_busy(const struct sw_resp *resp)
 {
-    return resp->running != NULL || resp->filling->pendings > 0 || !sw_list_is_empty(&resp->passes);
+    return resp->running != NULL || resp->filling->pendings > 0 || resp->asides > 0 ||
+           !sw_list_is_empty(&resp->passes);
 }
 
 /* Returns the number of RESP batches that are done, in flight, or being filled. */

@@ -193,8 +193,15 @@ static enum outcome run_command(struct sw_resp_conn *state, const struct sw_comm
     return queues ? QUEUED : RAN;
 }
 
-bool sw_resp_run(struct sw_resp_conn *state, const struct sw_command *command,
-                 const struct sw_resp_command *arguments)
+bool sw_resp_may_pass(const struct sw_resp_conn *state)
+{
+    const struct sw_resp *resp = state->resp;
+    return resp->aside != NULL && state->conn->in_flight == 0 && state->transaction == NULL &&
+           sw_table_is_held(resp->batches->table);
+}
+
+static bool run_in_order(struct sw_resp_conn *state, const struct sw_command *command,
+                         const struct sw_resp_command *arguments)
 {
     struct sw_conn *conn = state->conn;
     if (!sw_resp_has_room(conn, 0)) {
@@ -213,4 +220,26 @@ bool sw_resp_run(struct sw_resp_conn *state, const struct sw_command *command,
         sw_monitor_show_if_any(state, command, arguments);
     }
     return outcome != WAITS;
+}
+
+/* Carries out a command whose reply passes the batches. */
+static bool run_aside(struct sw_resp_conn *state, const struct sw_command *command,
+                      const struct sw_resp_command *arguments)
+{
+    struct sw_resp *resp = state->resp;
+    struct sw_replies *filling = resp->filling;
+    resp->filling = &resp->aside->replies;
+    const bool done = run_in_order(state, command, arguments);
+    resp->filling = filling;
+    resp->asides = resp->aside->replies.pendings;
+    return done;
+}
+
+bool sw_resp_run(struct sw_resp_conn *state, const struct sw_command *command,
+                 const struct sw_resp_command *arguments)
+{
+    const bool is_text =
+        command != NULL && (command->kind == SW_KIND_SESSION || command->kind == SW_KIND_REPORT);
+    return is_text && sw_resp_may_pass(state) ? run_aside(state, command, arguments)
+                                              : run_in_order(state, command, arguments);
 }

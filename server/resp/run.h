@@ -14,4 +14,7 @@
 bool sw_resp_run(struct sw_resp_conn *state, const struct sw_command *command,
                  const struct sw_resp_command *arguments);
 
+/* May a text reply of the connection pass the batches of its table (struct sw_aside)? */
+bool sw_resp_may_pass(const struct sw_resp_conn *state);
+
 #endif

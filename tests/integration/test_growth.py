@@ -392,5 +392,32 @@ def other_tables_go_on():
             equal(other.ask("DBSIZE"), 0, "DBSIZE")
 
 
+@case
+def sessions_go_on():
+    """while the default table grows and commands wait for it, other connections get replies to PING and SELECT, and use another table"""
+    faults, more = Faults(), range(880_000, 900_000)
+    flags = ("--backend", "cpu", "--loops", "1", "--capacity", "1M", "--max-capacity", "4M")
+    with Server(*flags, environment=faults.environment()) as server, server.connect() as one, server.replies() as two, server.replies() as three:
+        equal(three.ask("TABLE", "CREATE", "small", "CAPACITY", "4K"), "OK", "CREATE")
+        fill(one, 0, range(880_000))
+        faults.words.map_held = 1
+        one.sendall(wire.frame(wire.SET, more, more))
+        eventually(lambda: faults.words.map_waits == 1, "the growth")
+        two.socket.sendall(b"".join(wire.command("SET", i, i) + wire.command("PING") for i in range(1000)))
+        others = [server.replies() for _ in range(100)]
+        for other in others:
+            other.socket.sendall(wire.command("PING"))
+        equal([other.read() for other in others], ["PONG"] * 100, "PING")
+        for words, wanted in ((("SELECT", "small"), "OK"), (("SET", 1, 2), "OK"), (("GET", 1), b"2"), (("SELECT", "default"), "OK"),
+                              (("DBSIZE",), 880_000)):
+            equal(three.ask(*words), wanted, words)
+        check(faults.words.map_waits == 1, "it still grows")
+        faults.words.map_held = 0
+        equal([two.read() for _ in range(2000)], ["OK", "PONG"] * 1000, "replies in the order of their commands")
+        equal(wire.read_frame(one).status, wire.OK, "the frame that let it grow")
+        for other in others:
+            other.socket.close()
+
+
 if __name__ == "__main__":
     main()
