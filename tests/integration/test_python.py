@@ -168,6 +168,7 @@ def refused():
                      np.zeros(2, np.uint8), b"0123456789abcdef", bytearray(16)):
             raises(TypeError, "uint64 or int64", c.get_many, keys)
             raises(TypeError, "uint64 or int64", c.set_many, [1, 2], keys)
+        raises(TypeError, "the dtype is bool, and this call needs uint64 or int64: convert the array", c.get_many, np.zeros(2, bool))
         raises(TypeError, "keys: element 0 of the list, 1.0, is not an integer: give integers (uint64)", c.get_many, [1.0])
         raises(TypeError, "keys: element 1 of the list, '1', is not an integer", c.get_many, [1, "1"])
         raises(TypeError, "values: element 0 of the list, 'a', is not an integer: give integers (uint64), or start the server with",

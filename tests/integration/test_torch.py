@@ -195,7 +195,7 @@ def refusals():
     for table, place in tables():
         keys = torch.arange(9, device=place)
         for call, arguments, error, text in (
-                (table.lookup, (keys.int(),), TypeError, "the dtype is int32"),
+                (table.lookup, (keys.int(),), TypeError, "the dtype is int32, and this call needs uint64 or int64: convert the tensor yourself (.to)"),
                 (table.set_, (keys, keys[:8]), ValueError, "shape"),
                 (table.lookup, (keys, torch.tensor(.5)), TypeError, "default: 0.5 is not an integer: give an integer"),
                 (table.lookup, (keys, torch.tensor([1, 2])), ValueError, "default: a tensor of shape (2,): give one number"),

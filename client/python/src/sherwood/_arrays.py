@@ -195,9 +195,11 @@ def _names(dtype: np.dtype[Any]) -> str:
     return str(dtype)
 
 
-def check_dtype(found: np.dtype[Any], wanted: np.dtype[Any], what: str) -> None:
+def check_dtype(found: np.dtype[Any], wanted: np.dtype[Any], what: str, given: Any) -> None:
+    """Refuses an array `given` whose dtype is not the one that a call needs."""
     if not fits(found, wanted):
-        hint = "np.frombuffer(.., dtype) reads bytes" if found.itemsize == 1 else "convert the array yourself (.astype)"
+        hint = "convert the tensor yourself (.to)" if is_torch(given) else "convert the array yourself (.astype)"
+        hint = "np.frombuffer(.., dtype) reads bytes" if found.itemsize == 1 and found.kind != "b" else hint
         raise TypeError(f"{what}: the dtype is {found}, and this call needs {_names(wanted)}: {hint}")
 
 
@@ -206,7 +208,7 @@ def take(given: Any, dtype: np.dtype[Any], what: str, regions: Regions) -> Taken
     found = as_numpy(given, dtype, what)
     # An empty list of another library may have any dtype.
     if found.size > 0 or isinstance(given, np.ndarray):
-        check_dtype(found.dtype, dtype, what)
+        check_dtype(found.dtype, dtype, what, given)
     flat = np.ascontiguousarray(found).reshape(-1)
     return Taken(flat, found.shape, is_torch(given), regions, regions.of(flat, dtype.itemsize))
 
@@ -241,7 +243,7 @@ def take_values(given: Any, dtype: np.dtype[Any], shape: tuple[int, ...], what: 
     found = as_numpy(given, dtype, what)
     if found.shape != shape and found.size == 0 and 0 in shape:
         return np.empty(shape, dtype)
-    check_dtype(found.dtype, dtype, what)
+    check_dtype(found.dtype, dtype, what, given)
     if found.shape != shape:
         raise ValueError(f"{what}: an array of shape {found.shape}, and these keys need {shape}")
     return np.ascontiguousarray(found)
@@ -275,7 +277,7 @@ def receive(given: Any, dtype: np.dtype[Any], shape: tuple[int, ...], what: str,
     found = _to_receive(given, dtype, what)
     if dtype.kind == "b" and found.dtype == np.dtype("u1"):
         found = found.view(dtype)
-    check_dtype(found.dtype, dtype, what)
+    check_dtype(found.dtype, dtype, what, given)
     if found.shape != shape:
         raise ValueError(f"{what}: an array of shape {found.shape}, and these keys need {shape}")
     if not found.flags.c_contiguous:

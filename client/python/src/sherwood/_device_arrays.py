@@ -131,7 +131,7 @@ class Torch(Kind):
         if given.layout is not self.torch.strided or not given.is_contiguous():
             return None
         if dtype is not None:
-            _arrays.check_dtype(found, dtype, what)
+            _arrays.check_dtype(found, dtype, what, given)
         return Taken(given, self, given.data_ptr(), tuple(given.shape), given.numel())
 
     def made(self, array: Any) -> Taken:
@@ -321,7 +321,7 @@ def take(given: Any, dtype: Optional[np.dtype[Any]], ordinal: Optional[int], wha
     shape = tuple(interface["shape"])
     found = np.dtype(interface["typestr"])
     if dtype is not None:
-        _arrays.check_dtype(found, dtype, what)
+        _arrays.check_dtype(found, dtype, what, given)
     expected, strides = found.itemsize, interface.get("strides")
     for length, stride in zip(reversed(shape), reversed(strides or ())):
         if length > 1 and stride != expected:
