@@ -124,19 +124,19 @@ bool sw_repl_hello_fits(const struct sw_repl_hello *replica, const struct sw_rep
     } rows[] = {
         {"version of replication", "", replica->version, primary->version,
          replica->version > 0 && replica->version <= primary->version},
-        {"bytes of a key", "--key-bits", replica->key_bytes, primary->key_bytes,
+        {"bytes of a key", " --key-bits", replica->key_bytes, primary->key_bytes,
          replica->key_bytes == primary->key_bytes},
-        {"bytes of a key's text", "--resp-key-text-bytes", replica->value_format / SW_REPL_TEXT,
+        {"bytes of a key's text", " --resp-key-text-bytes", replica->value_format / SW_REPL_TEXT,
          primary->value_format / SW_REPL_TEXT,
          replica->value_format / SW_REPL_TEXT == primary->value_format / SW_REPL_TEXT},
-        {"bytes of a value", "--value-bytes and --value-type", replica->value_bytes,
+        {"bytes of a value", " --value-bytes and --value-type", replica->value_bytes,
          primary->value_bytes, replica->value_bytes == primary->value_bytes},
-        {"format of values", "--value-bytes and --value-type", replica->value_format % SW_REPL_TYPE,
-         primary->value_format % SW_REPL_TYPE,
+        {"format of values", " --value-bytes and --value-type",
+         replica->value_format % SW_REPL_TYPE, primary->value_format % SW_REPL_TYPE,
          replica->value_format % SW_REPL_TYPE == primary->value_format % SW_REPL_TYPE},
-        {"type of values", "--value-type", type_of(replica), type_of(primary),
+        {"type of values", " --value-type", type_of(replica), type_of(primary),
          sw_value_types_fit(type_of(replica), type_of(primary))},
-        {"operations of a batch", "--frame-ops-max and --round-ops-max", replica->batch_ops_max,
+        {"operations of a batch", " --frame-ops-max and --round-ops-max", replica->batch_ops_max,
          primary->batch_ops_max, replica->batch_ops_max >= primary->batch_ops_max},
     };
     if (has_ids(replica) != has_ids(primary)) {
@@ -147,12 +147,13 @@ bool sw_repl_hello_fits(const struct sw_repl_hello *replica, const struct sw_rep
     }
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (!rows[i].fits) {
-            const bool is_set = rows[i].options[0] != '\0';
-            snprintf(reason, reason_bytes,
-                     "the %s: the replica has %" PRIu64 ", the primary %" PRIu64 "%s%s%s",
-                     rows[i].what, rows[i].replica, rows[i].primary,
-                     is_set ? ": start the replica with the " : "", rows[i].options,
-                     is_set ? " of its primary" : "");
+            int size = snprintf(reason, reason_bytes,
+                                "the %s: the replica has %" PRIu64 ", the primary %" PRIu64,
+                                rows[i].what, rows[i].replica, rows[i].primary);
+            if (rows[i].options[0] != '\0' && size > 0 && (size_t)size < reason_bytes) {
+                snprintf(reason + size, reason_bytes - (size_t)size,
+                         ": start the replica with the%s of its primary", rows[i].options);
+            }
             return false;
         }
     }
