@@ -41,7 +41,8 @@ int sw_client_times_check(struct sherwood *client, const struct sherwood_times *
     if (times->when != SHERWOOD_UNSAID && !client->table->server.takes_times) {
         return sw_client_fail(client, SHERWOOD_E_REQUEST,
                               "this server accepts no expiry times: its keys never expire, or it "
-                              "is an older version");
+                              "is an older version; send none, or use a table of --engine "
+                              "robin_hood with values");
     }
     return SHERWOOD_OK;
 }

@@ -37,17 +37,20 @@ static const char *wrong_header(const struct sw_wal_found *found, const struct s
                                 const struct sw_wal_shape *shape)
 {
     if (!found->is_whole) {
-        return "is damaged at byte 0: its header is not valid";
+        return "is damaged at byte 0: its header is not valid; copy it back, or run sherwood-cli "
+               "log check "
+               "--fix";
     }
     if (found->is_newer || found->run.is_unknown) {
-        return "was written by a later version of sherwoodd";
+        return "was written by a later version of sherwoodd: start that version";
     }
     if (memcmp(found->segment.log_id, first->segment.log_id, sizeof(first->segment.log_id)) != 0) {
-        return "belongs to another log";
+        return "belongs to another log: move it out of the data directory";
     }
     if (found->segment.shape.key_text_bytes != first->segment.shape.key_text_bytes ||
         (shape != NULL && found->segment.shape.key_text_bytes != shape->key_text_bytes)) {
-        return "has rows with another --resp-key-text-bytes than the server or the other segments";
+        return "has rows with another --resp-key-text-bytes than the server or the other segments: "
+               "start with that of the server that wrote it";
     }
     if (!shapes_are_equal(&found->segment.shape, &first->segment.shape)) {
         return "has keys or values of another width, format, type or engine than the other "

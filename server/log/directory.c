@@ -33,7 +33,9 @@ static void report_holder(const struct sw_directory *directory, char *reason, si
     ssize_t got = directory->io->pread(directory->lock_fd, pid, sizeof(pid) - 1, 0);
     pid[got < 0 ? 0 : got] = '\0';
     pid[strspn(pid, "0123456789")] = '\0';
-    snprintf(reason, reason_bytes, "another sherwoodd (pid %s) uses the data directory %s",
+    snprintf(reason, reason_bytes,
+             "another sherwoodd (pid %s) uses the data directory %s: stop it, or name another "
+             "--data-dir",
              pid[0] == '\0' ? "unknown" : pid, directory->path);
 }
 

@@ -120,7 +120,7 @@ static int refuse_status(enum sw_places_status status, const struct sw_change *c
     case SW_PLACES_NO_PLACE:
         return refuse(error, error_bytes, SW_NO_SUCH_TABLE);
     case SW_PLACES_EXISTS:
-        return refuse(error, error_bytes, "ERR table exists");
+        return refuse(error, error_bytes, "ERR table exists: choose another name");
     case SW_PLACES_NUMBER_IS_USED:
         snprintf(error, error_bytes, "ERR a table has the number %u: choose another",
                  change->number);

@@ -70,7 +70,8 @@ int sw_secret_read(const char *name, char **text, size_t *size, char *error, siz
     }
     int fd = sw_open_regular(AT_FDCWD, path, O_RDONLY, 0);
     if (fd < 0 || fstat(fd, &status) != 0) {
-        snprintf(error, error_bytes, "%s: %s", path, sw_file_error(errno));
+        snprintf(error, error_bytes, "%s: %s: name a file that the user of the server can read",
+                 path, sw_file_error(errno));
         if (fd >= 0) {
             close(fd);
         }

@@ -196,7 +196,7 @@ def step(draw, oracle, selected, replies):
         equal(replies.ask("SELECT", at), "OK", "SELECT")
     elif kind == 3:
         exists = name in oracle.places
-        equal(replies.ask("TABLE", "CREATE", name, "LIKE", "default"), wire.Error("ERR table exists") if exists else "OK", name)
+        equal(replies.ask("TABLE", "CREATE", name, "LIKE", "default"), wire.Error("ERR table exists: choose another name") if exists else "OK", name)
         oracle.places.setdefault(name, {})
     elif kind == 4 and name != selected[0]:
         equal(replies.ask("TABLE", "DROP", name), "OK" if oracle.drop(name) else NO_TABLE, name)

@@ -295,7 +295,7 @@ def secrets_stay_secret():
         os.chmod(password, mode)
         check(sentence in cannot_start("--requirepass-file", password), sentence)
     os.unlink(password)
-    check("No such file" in cannot_start("--requirepass-file", password), "missing")
+    check("No such file or directory: name a file that the user of the server can read" in cannot_start("--requirepass-file", password), "missing")
     os.unlink(token)
 
 

@@ -74,7 +74,9 @@ Test(directory, a_second_one_is_refused_and_told_who_has_it)
     char expected[REASON_BYTES];
     strcpy(second.path, place.path);
     cr_assert_eq(open_place(&second, sw_io_system()), -1);
-    snprintf(expected, sizeof(expected), "another sherwoodd (pid %ld) uses the data directory %s",
+    snprintf(expected, sizeof(expected),
+             "another sherwoodd (pid %ld) uses the data directory %s: stop it, or name another "
+             "--data-dir",
              (long)getpid(), place.path);
     cr_assert_str_eq(second.reason, expected);
     cr_assert_eq(second.directory.fd, -1);
