@@ -34,6 +34,12 @@ bool sw_flight_reads(const struct sw_batch *batch)
             SW_OPS_HAS(SW_OPS_READ, batch->op));
 }
 
+/* Is the batch, which reads, one that may visit every slot? */
+static bool searches(const struct sw_batch *batch)
+{
+    return batch->kind == SW_BATCH_SCAN || batch->kind == SW_BATCH_COUNT_SCORES;
+}
+
 void sw_submitter_init(struct sw_submitter *submitter, struct sw_table *table, uint32_t thread)
 {
     *submitter = (struct sw_submitter){.table = table, .thread = thread};
@@ -165,21 +171,26 @@ static bool submit_next(struct sw_submitter *submitter, struct sw_flight *flight
 }
 
 /* The oldest flight waits for a long read of its table, such as an image, or for a growth. Beside a
- * long read other reads go on: submits those whose stream has no older flight here. Streams that
- * share a bit may wait for each other. */
+ * long read other reads go on: submits those whose stream has no older flight here. A search may be
+ * turned away (table/host/long_phase.h:sw_long_read_run), and other reads also pass it. Streams
+ * that share a bit may wait for each other. */
 static void submit_reads_beside(struct sw_submitter *submitter, uint64_t *first_us)
 {
     uint64_t streams = 0;
-    bool goes_on = true;
+    bool goes_on = true, may_search = true;
     struct sw_list *next = submitter->waiting.next;
-    while (goes_on && next != &submitter->waiting) {
+    while (goes_on && streams != UINT64_MAX && next != &submitter->waiting) {
         struct sw_flight *flight = SW_CONTAINER(next, struct sw_flight, link);
         const uint64_t stream = 1ULL << flight->batch.stream % 64;
+        const bool search = searches(&flight->batch);
         next = next->next;
-        if ((streams & stream) == 0 && sw_flight_reads(&flight->batch)) {
-            goes_on = submit_next(submitter, flight, first_us);
-        } else {
+        if ((streams & stream) != 0 || !sw_flight_reads(&flight->batch) ||
+            (search && !may_search)) {
             streams |= stream;
+        } else if (!submit_next(submitter, flight, first_us)) {
+            streams |= stream;
+            may_search = false;
+            goes_on = search;
         }
     }
 }
@@ -327,20 +338,26 @@ unsigned sw_flights_release(struct sw_flights *flights, bool leaves)
     return released;
 }
 
+static bool completes_none_soon(const struct sw_flights *flights)
+{
+    return sw_list_is_empty(&flights->list) ||
+           searches(&SW_CONTAINER(flights->list.next, struct sw_flight, link)->batch);
+}
+
 unsigned sw_flights_poll(struct sw_flights *flights)
 {
     unsigned completed = 0;
     uint64_t left = flights->count, first_us = 0;
     struct sw_list *before = &flights->list; /* the last flight that stays in the list */
-    if (left > 0 && sw_list_is_empty(&flights->list)) {
+    if (left > 0 && completes_none_soon(flights)) {
         submit_waiting(flights->submitter, &first_us); /* no completion in this list would do it */
     }
     for (; left > 0 && before->next != &flights->list; left--) {
         struct sw_flight *flight = SW_CONTAINER(before->next, struct sw_flight, link);
-        if (!is_done(flights, flight)) {
+        if (!is_done(flights, flight) && !searches(&flight->batch)) {
             break;
         }
-        if (!hand_in(flights, flight)) {
+        if (!flight->is_done || !hand_in(flights, flight)) {
             before = &flight->link;
             continue;
         }

@@ -2,13 +2,14 @@
  *
  * flight.h - the batches of a loop on their way through the table, oldest first.
  *
- * A list is polled from its oldest flight on, up to the first one whose batch is not done. Reads
- * may overtake writes of the same queue, so reads and writes have separate lists. If the queue is
- * full (SW_E_BUSY), or the gate is closed (gate.h) and the next flight writes, the flights of all
- * lists of the submitter wait. They are submitted in the order in which they were started, as
- * others complete. From its submission on, the table keeps a batch in the order of its stream.
- * Everything belongs to the loop's thread. No function fails: if the table refuses a batch, the
- * flight is done with the table's error as its status.
+ * A list is polled from its oldest flight on, up to the first one whose batch is not done. A search
+ * (SCAN, COUNT_SCORES) may take long, so a poll passes it. Reads may overtake writes of the same
+ * queue, so reads and writes have separate lists. If the queue is full (SW_E_BUSY), or the gate is
+ * closed (gate.h) and the next flight writes, the flights of all lists of the submitter wait. They
+ * are submitted in the order in which they were started, as others complete. From its submission
+ * on, the table keeps a batch in the order of its stream. Everything belongs to the loop's thread.
+ * No function fails: if the table refuses a batch, the flight is done with the table's error as its
+ * status.
  */
 #ifndef SHERWOOD_SERVER_BATCH_FLIGHT_H
 #define SHERWOOD_SERVER_BATCH_FLIGHT_H

@@ -24,6 +24,7 @@ struct sw_queue {
     unsigned polled;
     unsigned takes_us; /* a submit takes at least as long */
     bool is_held;      /* by a long read: it takes reads alone */
+    unsigned searches; /* batches of SW_BATCH_COUNT_SCORES that it still takes */
     int refuse;        /* what submit says instead, if not SW_OK */
     int lacks;         /* what its creation says instead */
     unsigned created;
@@ -53,9 +54,11 @@ int sw_batch_submit(struct sw_queue *queue, struct sw_batch *batch)
 {
     queue->seen_submitting += sw_submitter_is_submitting(queue->submitter);
     if (queue->submitted - queue->polled == queue->room ||
-        (queue->is_held && !sw_flight_reads(batch))) {
+        (queue->is_held && !sw_flight_reads(batch)) ||
+        (batch->kind == SW_BATCH_COUNT_SCORES && queue->searches == 0)) {
         return SW_E_BUSY;
     }
+    queue->searches -= batch->kind == SW_BATCH_COUNT_SCORES;
     if (queue->refuse != SW_OK) {
         return queue->refuse;
     }
@@ -231,6 +234,35 @@ Test(flight, reads_pass_a_write_that_a_long_read_holds)
         (void)sw_flights_poll(&fixture.flights);
     }
     for (unsigned i = 0; i < COUNT; i++) {
+        cr_assert_eq(fixture.queue.batches[i], &fixture.list[order[i]].batch, "number %u", i);
+        cr_assert_eq(fixture.calls[i], 1);
+    }
+}
+
+/* A search by score takes long, and another one is turned away. Reads of other connections pass
+ * both. */
+Test(flight, reads_pass_searches)
+{
+    static const uint32_t streams[] = {1, 2, 3, 2, 4};
+    static const unsigned order[] = {0, 2, 4, 1, 3};
+    fixture.queue.is_held = true;
+    fixture.queue.searches = 1;
+    for (unsigned i = 0; i < 5; i++) {
+        fixture.list[i].batch.kind = i < 2 ? SW_BATCH_COUNT_SCORES : SW_BATCH_OPERATIONS;
+        fixture.list[i].batch.op = SW_GET;
+        fixture.list[i].batch.stream = streams[i];
+        start_in(&fixture.flights, i);
+    }
+    cr_assert_eq(fixture.queue.submitted, 3);
+    fixture.queue.early[1] = fixture.queue.early[2] = true;
+    cr_assert_eq(sw_flights_poll(&fixture.flights), 2);
+    cr_assert_eq(fixture.calls[2] + fixture.calls[4], 2);
+    fixture.queue.searches = 1;
+    cr_assert_eq(sw_flights_poll(&fixture.flights), 0);
+    cr_assert_eq(fixture.queue.submitted, 5, "before the first search is done");
+    fixture.queue.done = 5;
+    cr_assert_eq(sw_flights_poll(&fixture.flights), 3);
+    for (unsigned i = 0; i < 5; i++) {
         cr_assert_eq(fixture.queue.batches[i], &fixture.list[order[i]].batch, "number %u", i);
         cr_assert_eq(fixture.calls[i], 1);
     }
