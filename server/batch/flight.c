@@ -170,41 +170,47 @@ static bool submit_next(struct sw_submitter *submitter, struct sw_flight *flight
     return true;
 }
 
-/* The oldest flight waits for a long read of its table, such as an image, or for a growth. Beside a
- * long read other reads go on: submits those whose stream has no older flight here. A search may be
- * turned away (table/host/long_phase.h:sw_long_read_run), and other reads also pass it. Streams
- * that share a bit may wait for each other. */
-static void submit_reads_beside(struct sw_submitter *submitter, uint64_t *first_us)
+enum kind { READ, SEARCH, WRITE, KINDS };
+
+static enum kind kind_of(const struct sw_batch *batch)
+{
+    return !sw_flight_reads(batch) ? WRITE : searches(batch) ? SEARCH : READ;
+}
+
+/* The oldest flight is a search that was turned away (table/host/long_phase.h:sw_long_read_run), or
+ * waits for a long read of its table, such as an image, or for a growth. Other reads go on beside a
+ * long read, and writes do not wait for searches that have not begun. So this submits the flights
+ * whose stream has no older flight here, until one of their kind must wait. Streams that share a
+ * bit may wait for each other. */
+static void submit_beside(struct sw_submitter *submitter, uint64_t *first_us)
 {
     uint64_t streams = 0;
-    bool goes_on = true, may_search = true;
+    bool may[KINDS] = {true, true, true};
     struct sw_list *next = submitter->waiting.next;
-    while (goes_on && streams != UINT64_MAX && next != &submitter->waiting) {
+    while (may[READ] && streams != UINT64_MAX && next != &submitter->waiting) {
         struct sw_flight *flight = SW_CONTAINER(next, struct sw_flight, link);
         const uint64_t stream = 1ULL << flight->batch.stream % 64;
-        const bool search = searches(&flight->batch);
+        const enum kind kind = kind_of(&flight->batch);
+        bool goes = (streams & stream) == 0 && may[kind];
         next = next->next;
-        if ((streams & stream) != 0 || !sw_flight_reads(&flight->batch) ||
-            (search && !may_search)) {
-            streams |= stream;
-        } else if (!submit_next(submitter, flight, first_us)) {
-            streams |= stream;
-            may_search = false;
-            goes_on = search;
+        if (goes) {
+            goes = may[kind] = submit_next(submitter, flight, first_us);
         }
+        streams |= goes ? 0 : stream;
     }
 }
 
 /* Submits waiting flights of all lists, oldest first, until one must wait. */
 static void submit_waiting(struct sw_submitter *submitter, uint64_t *first_us)
 {
-    bool goes_on = true;
-    while (goes_on && !sw_list_is_empty(&submitter->waiting)) {
-        goes_on = submit_next(
-            submitter, SW_CONTAINER(submitter->waiting.next, struct sw_flight, link), first_us);
-    }
-    if (!goes_on && sw_table_is_held(submitter->table)) {
-        submit_reads_beside(submitter, first_us);
+    while (!sw_list_is_empty(&submitter->waiting)) {
+        struct sw_flight *oldest = SW_CONTAINER(submitter->waiting.next, struct sw_flight, link);
+        if (!submit_next(submitter, oldest, first_us)) {
+            if (searches(&oldest->batch) || sw_table_is_held(submitter->table)) {
+                submit_beside(submitter, first_us);
+            }
+            return;
+        }
     }
 }
 

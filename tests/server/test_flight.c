@@ -268,6 +268,26 @@ Test(flight, reads_pass_searches)
     }
 }
 
+/* A search was turned away, so that a write comes first, which may be behind it. */
+Test(flight, a_write_passes_a_search_that_was_turned_away)
+{
+    static const uint32_t streams[] = {1, 1, 2};
+    for (unsigned i = 0; i < 3; i++) {
+        fixture.list[i].batch.kind = i < 1 ? SW_BATCH_COUNT_SCORES : SW_BATCH_OPERATIONS;
+        fixture.list[i].batch.op = SW_SET;
+        fixture.list[i].batch.stream = streams[i];
+        start_in(i < 1 ? &fixture.flights : &fixture.others, i);
+    }
+    cr_assert_eq(fixture.queue.submitted, 1);
+    cr_assert_eq(fixture.queue.batches[0], &fixture.list[2].batch);
+    fixture.queue.done = 3;
+    cr_assert_eq(sw_flights_poll(&fixture.others), 1);
+    fixture.queue.searches = 1;
+    cr_assert_eq(sw_flights_poll(&fixture.flights), 1);
+    cr_assert_eq(sw_flights_poll(&fixture.others), 1);
+    sw_flights_check(&fixture.others);
+}
+
 /* Batches that a table carries out in the submit, and that have waited for its growth. */
 Test(flight, a_poll_leaves_time_to_other_tables)
 {
