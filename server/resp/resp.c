@@ -348,8 +348,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                                     .engine = shape->engine_name,
                                     .keys = resp->keys};
     resp->memory = first == NULL ? sw_resp_memory_create(resp) : first->memory;
-    resp->aside = first == NULL ? sw_aside_create(resp) : NULL;
-    if (resp->memory == NULL || (first == NULL && resp->aside == NULL)) {
+    if (resp->memory == NULL) {
         return -1;
     }
     return init_buffers(resp);
@@ -358,9 +357,9 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
 void sw_resp_fini(struct sw_resp *resp)
 {
     sw_resp_give_back(resp);
+    sw_aside_destroy(resp->aside);
     if (resp->first == resp) {
         sw_resp_memory_destroy(resp->memory);
-        sw_aside_destroy(resp->aside);
         free(resp->heeded);
         free(resp->scratch);
         free(resp->unquoted);

@@ -66,7 +66,7 @@ struct sw_resp {
     struct sw_replies replies[2];
     struct sw_replies *filling; /* the one that is being filled */
     struct sw_replies *running; /* the one that is in flight; NULL: none */
-    struct sw_aside *aside;     /* of the first seat, which owns it; NULL: another seat */
+    struct sw_aside *aside;     /* owned; NULL: the table was never held */
     uint32_t asides;            /* replies that are aside */
     uint64_t batches_done;      /* batches that are done, since the start */
     struct sw_rmw rmw;          /* the read-modify-write command */

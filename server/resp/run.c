@@ -196,7 +196,7 @@ static enum outcome run_command(struct sw_resp_conn *state, const struct sw_comm
 bool sw_resp_may_pass(const struct sw_resp_conn *state)
 {
     const struct sw_resp *resp = state->resp;
-    return resp->aside != NULL && state->conn->in_flight == 0 && state->transaction == NULL &&
+    return state->conn->in_flight == 0 && state->transaction == NULL &&
            sw_table_is_held(resp->batches->table);
 }
 
@@ -228,6 +228,10 @@ static bool run_aside(struct sw_resp_conn *state, const struct sw_command *comma
 {
     struct sw_resp *resp = state->resp;
     struct sw_replies *filling = resp->filling;
+    resp->aside = resp->aside != NULL ? resp->aside : sw_aside_create(resp);
+    if (resp->aside == NULL) { /* there is no memory */
+        return run_in_order(state, command, arguments);
+    }
     resp->filling = &resp->aside->replies;
     const bool done = run_in_order(state, command, arguments);
     resp->filling = filling;

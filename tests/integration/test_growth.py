@@ -395,20 +395,34 @@ def other_tables_go_on():
 @case
 def sessions_go_on():
     """while the default table grows and commands wait for it, other connections get replies to PING and SELECT, and use another table"""
+    sessions_beside("default", 0)
+
+
+@case
+def sessions_of_another_table_go_on():
+    """the same while another table grows"""
+    sessions_beside("large", 7)
+
+
+def sessions_beside(name, number):
     faults, more = Faults(), range(880_000, 900_000)
-    flags = ("--backend", "cpu", "--loops", "1", "--capacity", "1M", "--max-capacity", "4M")
+    flags = ("--backend", "cpu", "--loops", "1", "--capacity", "1M" if name == "default" else "4K", "--max-capacity", "4M")
     with Server(*flags, environment=faults.environment()) as server, server.connect() as one, server.replies() as two, server.replies() as three:
         equal(three.ask("TABLE", "CREATE", "small", "CAPACITY", "4K"), "OK", "CREATE")
-        fill(one, 0, range(880_000))
+        if number:
+            equal(three.ask("TABLE", "CREATE", name, "NUMBER", number, "CAPACITY", "1M", "MAX-CAPACITY", "4M"), "OK", "CREATE")
+        fill(one, number, range(880_000))
+        others = [server.replies() for _ in range(100)]
+        for replies in (two, three, *others):
+            equal(replies.ask("SELECT", name), "OK", "SELECT")
         faults.words.map_held = 1
-        one.sendall(wire.frame(wire.SET, more, more))
+        one.sendall(wire.frame(wire.SET, more, more, table=number))
         eventually(lambda: faults.words.map_waits == 1, "the growth")
         two.socket.sendall(b"".join(wire.command("SET", i, i) + wire.command("PING") for i in range(1000)))
-        others = [server.replies() for _ in range(100)]
         for other in others:
             other.socket.sendall(wire.command("PING"))
         equal([other.read() for other in others], ["PONG"] * 100, "PING")
-        for words, wanted in ((("SELECT", "small"), "OK"), (("SET", 1, 2), "OK"), (("GET", 1), b"2"), (("SELECT", "default"), "OK"),
+        for words, wanted in ((("SELECT", "small"), "OK"), (("SET", 1, 2), "OK"), (("GET", 1), b"2"), (("SELECT", name), "OK"),
                               (("DBSIZE",), 880_000)):
             equal(three.ask(*words), wanted, words)
         check(faults.words.map_waits == 1, "it still grows")
