@@ -7,6 +7,7 @@ import gc
 import os
 import pickle
 import random
+import resource
 import signal
 import threading
 
@@ -219,6 +220,10 @@ def refused():
     flags = ("--region-bytes-max", "1M", "--regions-max", "3", "--rings-max", "1")
     with daemon(*flags) as server, sherwood.connect(server.unix) as c:
         raises(sherwood.Refused, "region-bytes-max", c.region, 2 << 20)
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, limits[1]))  # so that a client that would take the memory fails
+        raises(MemoryError, "bytes available; create a smaller region", c.region, 1 << 40)
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         first = c.region(512 << 10)
         raises(sherwood.Refused, "region-bytes-max", c.region, (512 << 10) + 1)
         others = [c.region(1) for _ in range(2)]

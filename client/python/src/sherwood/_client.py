@@ -109,7 +109,8 @@ class Client(ClientCalls, TableCalls):
         nbytes: its size. keys: room for one call on this number of keys, with its values, the values that it
         returns, and its bits. `submit` and each event loop of `aio` also register the region at its first
         use: the server counts it once for each of them. Refused: the server shares no memory, or a limit is
-        reached, which the error names. The region belongs to this client until one of the two is closed.
+        reached, which the error names. Full: the machine lacks the memory. The region belongs to this client
+        until one of the two is closed.
         """
         layout, link = self._layout(), self._link
         size = bytes_of(nbytes, keys, layout.key_dtype.itemsize, layout.value_bytes)
