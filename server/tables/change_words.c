@@ -11,6 +11,8 @@
 #include "proto/decimal.h"
 #include "server/config/table_options.h"
 
+#define SYNTAX_ERROR "ERR syntax error: TABLE HELP shows the forms"
+
 /* Bytes of the name and of the value of an option, with the NUL. */
 #define WORD_BYTES 160
 
@@ -135,7 +137,7 @@ static int read_alter(const struct reading *reading)
         return -1;
     }
     if (place == NULL || reading->count < 3) {
-        return refuse(reading, place == NULL ? SW_NO_SUCH_TABLE : "ERR syntax error");
+        return refuse(reading, place == NULL ? SW_NO_SUCH_TABLE : SYNTAX_ERROR);
     }
     for (uint32_t i = 2; i < reading->count; i += 2) {
         copy_word(&reading->words[i], true, name);
@@ -201,21 +203,21 @@ static int read_drop(const struct reading *reading)
     reading->change->is_lenient =
         reading->count == 4 && is(reading, 2, "IF") && is(reading, 3, "EXISTS");
     if (reading->count != 2 && !reading->change->is_lenient) {
-        return refuse(reading, "ERR syntax error");
+        return refuse(reading, SYNTAX_ERROR);
     }
     return read_name(reading, 1, false, reading->change->name);
 }
 
 static int read_save(const struct reading *reading)
 {
-    return reading->count != 2 ? refuse(reading, "ERR syntax error")
+    return reading->count != 2 ? refuse(reading, SYNTAX_ERROR)
                                : read_name(reading, 1, false, reading->change->name);
 }
 
 static int read_two(const struct reading *reading)
 {
     if (reading->count != 3) {
-        return refuse(reading, "ERR syntax error");
+        return refuse(reading, SYNTAX_ERROR);
     }
     return read_name(reading, 1, false, reading->change->name) != 0
                ? -1
@@ -253,5 +255,5 @@ int sw_change_read(const struct sw_tables_view *view, const struct sw_resp_argum
                : change->kind == SW_CHANGE_SWAP  ? read_swap(&reading)
                                                  : read_two(&reading);
     }
-    return refuse(&reading, "ERR syntax error");
+    return refuse(&reading, SYNTAX_ERROR);
 }

@@ -154,7 +154,7 @@ def swapped_by_force():
         table(replies, "CREATE", "narrow", "key-bits", "32", "resp-keys", "decimal")
         refused = replies.ask("TABLE", "SWAP", "v1", "narrow")
         check("have different shapes" in refused, refused)
-        check("syntax error" in replies.ask("TABLE", "SWAP", "v1", "narrow", "force", "x"), "a word too many")
+        check("syntax error: TABLE HELP" in replies.ask("TABLE", "SWAP", "v1", "narrow", "force", "x"), "a word too many")
         equal(redis.ask("SELECT", "v1"), "OK", "SELECT")
         with client.open("v1") as v1, client.open("narrow") as narrow:
             equal([v1.set({1: 10}), narrow.set({1: 20})], [OK, OK], "SET")
