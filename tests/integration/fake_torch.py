@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""fake_torch - as much of torch as sherwood.Device uses, for tensors in the memory of the emulator's GPUs.
+"""fake_torch - as much of torch and of cupy as sherwood.Device uses, for arrays in the memory of the emulator's GPUs.
 
 A tensor is a numpy array over memory of tests/support/cuda_driver. Operations are done when they are called.
 """
 
 import contextlib
 import ctypes
+import importlib.machinery
 import types
 from typing import NamedTuple
 
@@ -134,3 +135,32 @@ def module(driver):
                                        stream=lambda stream: contextlib.nullcontext(),
                                        ExternalStream=lambda number, device: Stream())
     return torch
+
+
+class CupyArray(np.ndarray):
+    """A numpy array with what Device uses of an array of cupy, which has numpy's methods."""
+
+    device = types.SimpleNamespace(id=0)
+
+    @property
+    def data(self):
+        return types.SimpleNamespace(ptr=self.ctypes.data)
+
+    @property
+    def __cuda_array_interface__(self):
+        return self.__array_interface__
+
+
+class CupyStream(contextlib.nullcontext):
+    ptr = 0
+
+
+def cupy_module(driver):
+    """Returns as much of cupy as Device uses, over the memory of a loaded driver."""
+    memory, cupy = module(driver), types.ModuleType("cupy")
+    cupy.__spec__ = importlib.machinery.ModuleSpec("cupy", None)
+    cupy.ndarray, cupy.unpackbits, cupy.logical_not = CupyArray, np.unpackbits, np.logical_not
+    cupy.empty = lambda shape, dtype: memory.empty(shape, dtype, Device(0)).view(CupyArray)
+    cupy.array = lambda values, dtype: memory.tensor(values, dtype, Device(0)).view(CupyArray)
+    cupy.cuda = types.SimpleNamespace(get_current_stream=CupyStream, ExternalStream=lambda number: CupyStream())
+    return cupy

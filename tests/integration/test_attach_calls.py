@@ -115,6 +115,44 @@ def tensors_of_details():
 
 
 @case
+def arrays_of_cupy():
+    """the calls of a Device on arrays of cupy return arrays of cupy, in the caller's arrays if they fit, with and without a stream"""
+    loaded()
+    os.environ["SHERWOOD_CUDA_LIBRARY"] = str(LIBRARY)
+    cupy = sys.modules["cupy"] = fake_torch.cupy_module(ctypes.CDLL(str(DRIVER)))
+    try:
+        for stream in (None, fake_torch.CupyStream(), 0):
+            with daemon(*SMALL, "--key-bits", "64", program=EMULATED) as server, sherwood.connect(server.unix) as client, \
+                    client.attach() as device:
+                def keys(*numbers):
+                    return cupy.array(numbers, np.uint64)
+
+                wanted = np.arange(100) % 3 != 0
+                device.set_many(keys(*np.arange(100)[wanted]), keys(*np.arange(100)[wanted] * 7), stream=stream)
+                for shape in ((100,), (10, 10), (4, 25)):  # whole and broken bytes of found bits
+                    values, found = device.get_many(keys(*range(100)).reshape(shape), stream=stream)
+                    equal((type(values), type(found), values.shape, found.shape), (cupy.ndarray, cupy.ndarray, shape, shape), "arrays")
+                    equal((values.ravel().tolist(), found.ravel().tolist()), ((np.arange(100) * 7 * wanted).tolist(), wanted.tolist()))
+                equal(device.get_many(keys(1, 3), default=2**64 - 1, stream=stream).tolist(), [7, 2**64 - 1])
+                for count in (3, 8):
+                    out, mask = cupy.empty((count,), np.uint64), cupy.empty((count,), np.bool_)
+                    given = keys(*range(count))
+                    with fake_torch.no_allocations(cupy) if count == 8 else contextlib.nullcontext():  # found bytes go there
+                        values, found = device.get_many(given, out=out, found=mask, stream=stream)
+                    check(values is out and found is mask, "the arrays given")
+                    equal((out.tolist(), mask.tolist()), ((np.arange(count) * 7 * wanted[:count]).tolist(), wanted[:count].tolist()))
+                equal(device.set_many(keys(1, 3), 4, only="absent", stream=stream).tolist(), [False, True])
+                equal([each.tolist() for each in device.add_many(keys(1, 1), keys(5, 6), previous=True, stream=stream)], [[7, 12], [True, True]])
+                equal(device.contains_many(keys(1, 3, 6), stream=stream).tolist(), [True, True, False])
+                equal(device.delete_many(keys(1, 1), stream=stream).tolist(), [True, False])
+                device.check(wait=True)
+                raises(TypeError, "the dtype is int32", device.get_many, cupy.array([1], np.int32))
+                raises(ValueError, "gaps", device.get_many, keys(1, 2, 3, 4)[::2])
+    finally:
+        del sys.modules["cupy"]
+
+
+@case
 def long_rows():
     """calls whose rows the server copies go in as many frames as its memory needs, waiting and in order"""
     library, driver = loaded(), ctypes.CDLL(str(DRIVER))
