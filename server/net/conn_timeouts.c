@@ -93,7 +93,7 @@ static void sweep_open(struct sw_conn *conn, uint64_t now_ms, bool pressed)
 
 void sw_conn_sweep(struct sw_conn *conn, uint64_t now_ms)
 {
-    bool pressed = conn->net->arena_waiters > 0;
+    bool pressed = conn->net->arena_waiters + conn->net->held_waiters > 0;
     assert(conn->times.request_since <= now_ms && conn->times.input_at <= now_ms);
     if (conn->state == SW_CONN_CLOSED) {
         return;

@@ -100,7 +100,7 @@ TOY_TEST(conn_deadlines, none_is_none)
 }
 
 /* Where others wait for the memory that it lies in. */
-NET_TEST(conn_deadlines, half_a_body_has_less_time_when_memory_is_short)
+static void half_a_body_has_less_time(struct toy *toy, const char *stall)
 {
     struct fake *slow = toy_peer(toy);
     struct fake *lines = toy_peer(toy);
@@ -109,13 +109,23 @@ NET_TEST(conn_deadlines, half_a_body_has_less_time_when_memory_is_short)
     toy_pass(toy, SW_FRAME_STALL_MS + 1);
     cr_assert_eq(slow->conn->state, SW_CONN_OPEN);
     struct fake *waiting = toy_peer(toy);
-    fake_say(waiting, "s3\n"); /* SW_STALL_ARENA */
+    fake_say(waiting, stall);
     fake_say(slow, "d");
     toy_pass(toy, SW_FRAME_STALL_MS);
     cr_assert_eq(slow->conn->state, SW_CONN_OPEN, "it still sends");
     toy_pass(toy, 1);
     cr_assert_eq(slow->conn->state, SW_CONN_LINGERING);
     cr_assert_eq(lines->conn->state, SW_CONN_OPEN, "it has no such memory");
+}
+
+NET_TEST(conn_deadlines, half_a_body_has_less_time_when_memory_is_short)
+{
+    half_a_body_has_less_time(toy, "s3\n"); /* SW_STALL_ARENA */
+}
+
+NET_TEST(conn_deadlines, half_a_body_has_less_time_when_a_held_table_has_no_more)
+{
+    half_a_body_has_less_time(toy, "s4\n"); /* SW_STALL_HELD */
 }
 
 /* The server did not read it meanwhile. */
