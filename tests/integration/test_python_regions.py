@@ -220,6 +220,7 @@ def refused():
     flags = ("--region-bytes-max", "1M", "--regions-max", "3", "--rings-max", "1")
     with daemon(*flags) as server, sherwood.connect(server.unix) as c:
         raises(sherwood.Refused, "region-bytes-max", c.region, 2 << 20)
+        raises(ValueError, "region: keys is -1: give", c.region, keys=-1)
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, limits[1]))  # so that a client that would take the memory fails
         raises(MemoryError, "bytes available; create a smaller region", c.region, 1 << 40)

@@ -210,6 +210,8 @@ def bytes_of(nbytes: Optional[int], keys: Optional[int], key_bytes: int, value_b
         raise ValueError("region: give either nbytes, the size, or keys=, the number of keys of a call")
     if keys is not None:  # values to send, values to receive, bits
         keys = operator.index(keys)
+        if keys < 0:
+            raise ValueError(f"region: keys is {keys}: give the number of keys of a call")
         nbytes = keys * (key_bytes + 2 * value_bytes) + keys // 8 + 4 * _ALIGN
     assert nbytes is not None
     nbytes = operator.index(nbytes)
