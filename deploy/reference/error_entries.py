@@ -48,6 +48,8 @@ RESP = (
      "The engine, the type of values or the mode of the server lacks the operation.", "[Operations](operations.md) shows which tables have it."),
     ("allowed inside a transaction|MULTI|DISCARD|EXEC|WATCH", "The command does not fit the state of the transaction.", "Send it outside of MULTI, or begin a transaction first."),
     ("cluster support disabled", "The server is not a node of a cluster.", "Start it with `--cluster-config`."),
+    ("DB index is out of range", "No table of the server has this number.",
+     "`TABLE LIST` shows the tables, and `--databases N` makes N at the start: [Several tables](../tables.md#databases-of-redis)."),
     ("SCALE|value is|value must|value would|valid float|not an integer|out of range|overflow|NaN|expire time|negative|greater than|must be positive|invalid cursor"
      "|timeout|maxage|Invalid slot|invalid slots|Invalid master port|invalid node id|DB index|host name|offset|Invalid client ID|GENPASS",
      "An argument, or the result, is not of the type or in the range that the command needs.", "Correct the argument; the text names the range."),

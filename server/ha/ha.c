@@ -196,7 +196,7 @@ const char *sw_ha_switch(struct sw_ha *ha)
     if (ha->member.serves == 0) {
         wrong = "ERR only the primary can hand over, and this member is not the primary";
     } else if (ha->member.shard.sync.count == 0) {
-        wrong = "ERR no other member is in sync";
+        wrong = "ERR no other member is in sync: start another, and wait until HA STATUS shows it";
     } else {
         ha->wants_switch = true;
     }
@@ -213,7 +213,7 @@ const char *sw_ha_forget(struct sw_ha *ha, const char *name)
     if (ha->member.serves == 0) {
         wrong = "ERR only the primary can forget members, and this member is not the primary";
     } else if (strcmp(name, ha->self) == 0 || !sw_ha_is_member(&ha->member.shard.sync, node)) {
-        wrong = "ERR no other member has this address";
+        wrong = "ERR no other member has this address: HA STATUS shows the members";
     } else {
         ha->wants_forgotten = node;
     }
