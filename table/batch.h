@@ -298,6 +298,9 @@ SW_MUST_CHECK int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch);
 /* Returns whether a batch for which others with no_wait do not wait is being carried out: polls and
  * submits of the next millisecond are likely in vain. Threads: any. */
 bool sw_table_is_held(const struct sw_table *table);
+/* Returns whether such a batch holds up reads, or else writes. Beside one that only reads, such as
+ * an image, other reads go on. Threads: any. */
+bool sw_table_holds(const struct sw_table *table, bool reads);
 
 /* Sets the number of the last write: the next write gets the number after it. No write may be in
  * flight. If the number decreases, no read may be in flight either. */

@@ -432,7 +432,12 @@ int sw_batch_poll(struct sw_queue *queue, struct sw_batch *batch)
 
 bool sw_table_is_held(const struct sw_table *table)
 {
-    return table->backend->is_held != NULL && table->backend->is_held(table->memory);
+    return sw_table_holds(table, false);
+}
+
+bool sw_table_holds(const struct sw_table *table, bool reads)
+{
+    return table->backend->holds != NULL && table->backend->holds(table->memory, reads);
 }
 
 int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch)

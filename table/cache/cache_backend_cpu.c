@@ -461,9 +461,9 @@ static int submit(void *context, struct sw_batch *batch)
     return status;
 }
 
-static bool is_held(const void *context)
+static bool holds(const void *context, bool reads)
 {
-    return sw_phase_lock_is_long(&((const struct sw_cache_cpu_table *)context)->phases);
+    return sw_phase_lock_holds(&((const struct sw_cache_cpu_table *)context)->phases, reads);
 }
 
 static void set_sequence(void *context, uint64_t sequence)
@@ -494,5 +494,5 @@ const struct sw_backend sw_cache_backend_cpu = {
     .image_drop = sw_cache_cpu_image_drop,
     .set_sequence = set_sequence,
     .last_sequence = last_sequence,
-    .is_held = is_held,
+    .holds = holds,
 };

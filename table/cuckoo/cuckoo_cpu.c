@@ -345,9 +345,9 @@ static int cpu_submit(void *queue, struct sw_batch *batch)
     return status;
 }
 
-static bool is_held(const void *table)
+static bool holds(const void *table, bool reads)
 {
-    return sw_phase_lock_is_long(&((const struct cuckoo *)table)->lock);
+    return sw_phase_lock_holds(&((const struct cuckoo *)table)->lock, reads);
 }
 
 static int cpu_check(void *table, char *violation, size_t violation_size)
@@ -384,5 +384,5 @@ const struct sw_backend sw_cuckoo_backend_cpu = {
     .image_drop = sw_host_image_drop,
     .set_sequence = set_sequence,
     .last_sequence = last_sequence,
-    .is_held = is_held,
+    .holds = holds,
 };

@@ -74,11 +74,21 @@ uint64_t sw_phase_lock_leave_counted(struct sw_phase_lock *lock);
 /* Makes the phase of a writer long until the writer leaves. Another thread may leave for it. */
 void sw_phase_lock_lengthen(struct sw_phase_lock *lock);
 
+/* Returns whether the phase of a writer is long now, so that readers wait also. */
+static inline bool sw_phase_lock_is_long_write(const struct sw_phase_lock *lock)
+{
+    return __atomic_load_n(&lock->is_long, __ATOMIC_RELAXED);
+}
 /* Returns whether a phase is long now. */
 static inline bool sw_phase_lock_is_long(const struct sw_phase_lock *lock)
 {
-    return __atomic_load_n(&lock->is_long, __ATOMIC_RELAXED) ||
+    return sw_phase_lock_is_long_write(lock) ||
            __atomic_load_n(&lock->long_readers, __ATOMIC_RELAXED) != 0;
+}
+/* Does a long phase keep readers, or else writers, from the lock? */
+static inline bool sw_phase_lock_holds(const struct sw_phase_lock *lock, bool reads)
+{
+    return reads ? sw_phase_lock_is_long_write(lock) : sw_phase_lock_is_long(lock);
 }
 
 /* Returns the number of the last counted writer, after a writer that is being counted. It does not

@@ -4,6 +4,8 @@
  * to a peer that takes them as it likes.
  */
 #include "server/bulk/request.h"
+#include "table/instance.h"
+#include "table/robin_hood/cpu/cpu.h"
 #include "tests/server/bulk_fixture.h"
 
 static struct stream stream;
@@ -191,6 +193,38 @@ LOOP_TEST(bulk_conn, frames_wait_for_memory_in_order)
         serve_close(serve, holders[i]);
     }
     cr_assert_eq(serve->loop->net.arena_waiters, 0);
+}
+
+/* Beside a long read of the table its writes wait, and get half of the arena of 1 MiB. Its reads
+ * go on, and so get memory. */
+LOOP_TEST(bulk_conn, reads_get_memory_beside_a_long_read)
+{
+    enum { WRITERS = 60 };
+    static struct stream write, read;
+    static struct fake *writers[WRITERS];
+    struct sw_phase_lock *lock = &((struct sw_cpu *)serve->table->memory)->lock;
+    struct fake *reader = serve_open(serve);
+    int writes = 0;
+    add_frame(&write, SW_OPERATION_SET, 1, 0, 1024);
+    add_frame(&read, SW_OPERATION_GET, 2, 0, 1024);
+    sw_phase_lock_enter_read(lock);
+    sw_phase_lock_lengthen_read(lock);
+    do {
+        writers[writes] = serve_open(serve);
+        fake_send(writers[writes], write.bytes, write.size);
+    } while (writers[writes]->conn->stall == SW_STALL_NONE && ++writes < WRITERS);
+    cr_assert_lt(writes, WRITERS, "memory for all");
+    cr_assert_eq(writers[writes]->conn->stall, SW_STALL_HELD);
+    fake_send(reader, read.bytes, read.size);
+    cr_assert_eq(reader->conn->stall, SW_STALL_NONE);
+    serve_iteration(serve);
+    expect_reply(reader, 2, SW_REPLY_OK);
+    expect_no_reply(writers[0]);
+    sw_phase_lock_leave_long_read(lock);
+    serve_until_idle(serve);
+    for (int i = 0; i <= writes; i++) {
+        expect_reply(writers[i], 1, SW_REPLY_OK);
+    }
 }
 
 SERVE_TEST(bulk_conn, stats_waits_for_what_came_before_it)

@@ -305,9 +305,9 @@ static uint64_t cpu_last_sequence(void *table)
     return sw_phase_lock_writers(&((struct sw_cpu *)table)->lock);
 }
 
-static bool cpu_is_held(const void *table)
+static bool cpu_holds(const void *table, bool reads)
 {
-    return sw_phase_lock_is_long(&((const struct sw_cpu *)table)->lock);
+    return sw_phase_lock_holds(&((const struct sw_cpu *)table)->lock, reads);
 }
 
 static uint64_t cpu_clock(const void *table)
@@ -325,7 +325,7 @@ static const struct sw_restoring restoring = {sw_cpu_restore_begin, sw_cpu_resto
     .queue_close = sw_cpu_queue_close, .poll = sw_cpu_poll, .check = cpu_check,                 \
     .raw_copy = cpu_raw_copy, .image_read = sw_cpu_image_read, .image_drop = sw_cpu_image_drop, \
     .set_sequence = cpu_set_sequence, .last_sequence = cpu_last_sequence, .clock = cpu_clock,   \
-    .restoring = &restoring, .is_held = cpu_is_held
+    .restoring = &restoring, .holds = cpu_holds
 /* Members of tables whose entries may expire. */
 #define EXPIRING \
     .batch_kinds = SW_BACKEND_ALL_KINDS | 1U << SW_BATCH_SWEEP, .suspend_expiry = sw_expiry_suspend
