@@ -222,11 +222,17 @@ static int check_databases(const struct sw_config *config, char *error, size_t e
 {
     const char *other = config->ha[0] != '\0'          ? "ha"
                         : config->replicaof[0] != '\0' ? "replicaof"
-                        : sw_config_in_cluster(config) ? "cluster mode"
                                                        : NULL;
     if (config->databases > config->tables_max) {
         snprintf(error, error_bytes, "databases %u is more than tables-max %u: raise tables-max",
                  config->databases, config->tables_max);
+        return -1;
+    }
+    if (config->databases > 1 && sw_config_in_cluster(config)) {
+        snprintf(error, error_bytes,
+                 "databases is %u in cluster mode, in which a node has one table: leave databases "
+                 "out, and start a server of its own for the others",
+                 config->databases);
         return -1;
     }
     if (config->databases > 1 && other != NULL) {

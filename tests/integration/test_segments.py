@@ -115,12 +115,15 @@ def limits_of_segments():
 
 @case
 def segments_in_a_cluster():
-    """a node of a cluster, which has one table, refuses segments in words"""
+    """a node of a cluster, which has one table, refuses segments and further tables in words"""
     with Node(0) as node, node.connect() as frames:
         reply = by_segments(frames, [(0, [1], 8)])[0]
         equal((reply.status, reply.message),
               (wire.BAD_REQUEST, "a server in cluster mode has one table: send a request without segments"), "segments")
         equal(wire.call(frames, wire.PING).status, wire.OK, "the connection goes on")
+        with node.replies() as replies:
+            equal(replies.ask("TABLE", "CREATE", "a"),
+                  wire.Error("ERR a node of a cluster has one table: start a server of its own for the others"), "TABLE CREATE")
 
 
 @case

@@ -24,6 +24,8 @@ Test(config_cluster, what_contradicts_is_refused)
          "resp-keys is hash in a cluster: slots are computed from key strings"},
         {{"--cluster-state", "c.json", "--resp-keys", "auto"},
          "resp-keys is auto in a cluster: slots are computed from key strings"},
+        {{"--cluster-state", "c.json", "--databases", "4"},
+         "in which a node has one table: leave databases out, and start a server of its own"},
         {{"--cluster-announce-port", "7379"}, "options of a cluster are set without a cluster"},
         {{"--cluster-node-id", ID}, "or leave them out"},
     };
