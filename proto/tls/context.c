@@ -100,12 +100,16 @@ static int read_identity(SSL_CTX *context, const struct sw_tls_settings *setting
     if (SSL_CTX_use_certificate_chain_file(context, settings->cert) != 1) {
         return say("the certificate", settings->cert, error, error_bytes);
     }
-    if (SSL_CTX_use_PrivateKey_file(context, settings->key, SSL_FILETYPE_PEM) != 1) {
+    const bool is_used = SSL_CTX_use_PrivateKey_file(context, settings->key, SSL_FILETYPE_PEM) == 1;
+    if (!is_used && (ERR_GET_LIB(ERR_peek_last_error()) != ERR_LIB_X509 ||
+                     ERR_GET_REASON(ERR_peek_last_error()) != X509_R_KEY_VALUES_MISMATCH)) {
         return say("the private key", settings->key, error, error_bytes);
     }
-    if (SSL_CTX_check_private_key(context) != 1) {
+    if (!is_used || SSL_CTX_check_private_key(context) != 1) {
         ERR_clear_error();
-        snprintf(error, error_bytes, "the private key '%s' does not match the certificate '%s'",
+        snprintf(error, error_bytes,
+                 "the private key '%s' does not match the certificate '%s': name the key for which "
+                 "the certificate was made",
                  settings->key, settings->cert);
         return -1;
     }

@@ -328,7 +328,7 @@ def our_own_clients():
                              (["-p", server.port] + trust, "begins with tls://"),
                              (where + ["--cacert", "/nowhere.pem"], "No such file"),
                              (where + trust + ["--cert", mine[0]], "the key is missing"),
-                             (where + trust + ["--cert", mine[0], "--key", identity[1]], "mismatch")):
+                             (where + trust + ["--cert", mine[0], "--key", identity[1]], f"does not match the certificate '{mine[0]}': name the key")):
             said = run(cli, *wrong, "GET", 1, rc=1)
             check(words in said, f"{wrong}: {said}")
         for protocol in ("bulk", "resp"):
