@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from harness import Skip, case, check, equal, eventually, main
+from harness import Skip, case, check, equal, eventually, main, soon
 from package import LIB, np, raises, same, sherwood
 
 SMALL = {"capacity": "64K", "backend": "cpu", "loops": 1}
@@ -46,6 +46,11 @@ def one_call():
     with sherwood.open(**SMALL, value_type="f32", value_bytes=8, value_dtype=np.float32) as c:
         c.set_many([7], [[0.5, 1.5]])
         same(c.get_many([7], default=0), np.array([[0.5, 1.5]], np.float32))
+
+    def first_call():
+        with sherwood.open(**SMALL) as c:
+            c[1] = 2
+    soon(first_call, 3, "open(), a write and close()")
 
 
 @case
