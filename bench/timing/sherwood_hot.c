@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sherwood_hot.c - measures writes of distinct keys, and writes that change one key by a tenth,
- * half or all of their operations: engines robin_hood and cuckoo, with and without answers.
+ * sherwood_hot.c - measures writes of distinct keys, writes that change one key by a tenth, half or
+ * all of their operations, and writes of seven keys: engines robin_hood and cuckoo, with and
+ * without answers.
  *
  * The keys are stored before, and keys, values and answers lie in host memory, as those of a client
  * do. A batch of several kinds also removes keys. It is measured last.
@@ -33,7 +34,12 @@ static const struct {
     {"increment_any", SW_INCREMENT, false, true},
     {"mixed", SW_SET, true, false},
 };
-static const uint32_t percents[] = {0, 10, 50, 100}; /* of the operations, on one key */
+/* The part of the operations that is on hot keys, and how many keys these are. */
+static const struct hot_keys {
+    const char *name;
+    uint32_t percent;
+    uint32_t count;
+} hot_keys[] = {{"0", 0, 1}, {"10", 10, 1}, {"50", 50, 1}, {"100", 100, 1}, {"7_keys", 100, 7}};
 
 /* Arrays of one batch, in I/O memory. */
 struct arrays {
@@ -100,15 +106,16 @@ static bool fill(struct hot *hot)
     return true;
 }
 
-static void draw_batch(struct hot *hot, size_t operation, uint32_t percent)
+static void draw_batch(struct hot *hot, size_t operation, const struct hot_keys *keys)
 {
     static const uint8_t mix[] = {SW_SET, SW_SUM, SW_INCREMENT, SW_DELETE};
     const uint64_t start = draw(hot) % hot->entries;
     for (uint32_t i = 0; i < hot->count; i++) {
         const uint64_t random = draw(hot);
-        const bool is_hot = (random >> 32) % 100 < percent;
+        const bool is_hot = (random >> 32) % 100 < keys->percent;
+        const uint64_t offset = is_hot ? (random >> 48) % keys->count : i;
         const uint64_t value = operations[operation].is_large ? draw(hot) : random % SMALL_OPERANDS;
-        set_word(hot, hot->arrays.keys, i, key_of(is_hot ? start : (start + i) % hot->entries));
+        set_word(hot, hot->arrays.keys, i, key_of((start + offset) % hot->entries));
         set_word(hot, hot->arrays.values, i, value);
         hot->arrays.ops[i] = mix[random >> 8 & (sizeof(mix) - 1)];
     }
@@ -124,13 +131,13 @@ static uint64_t count_absent(const struct hot *hot)
     return absent;
 }
 
-static bool measure_rep(struct hot *hot, size_t operation, uint32_t percent, bool answers,
-                        struct sw_timing_rep *rep)
+static bool measure_rep(struct hot *hot, size_t operation, const struct hot_keys *keys,
+                        bool answers, struct sw_timing_rep *rep)
 {
     const struct arrays *arrays = &hot->arrays;
     const bool is_mixed = operations[operation].is_mixed;
     struct sw_table_stats stats;
-    draw_batch(hot, operation, percent);
+    draw_batch(hot, operation, keys);
     struct sw_batch batch = {.op = operations[operation].op,
                              .ops = is_mixed ? arrays->ops : NULL,
                              .count = hot->count,
@@ -151,16 +158,16 @@ static bool measure_rep(struct hot *hot, size_t operation, uint32_t percent, boo
     return succeeded(status, operations[operation].name);
 }
 
-static bool measure(struct hot *hot, size_t operation, uint32_t percent, bool answers)
+static bool measure(struct hot *hot, size_t operation, const struct hot_keys *keys, bool answers)
 {
     char name[64];
     struct sw_timing_series series;
-    snprintf(name, sizeof(name), "hot_%s%s_%u", operations[operation].name,
-             answers ? "_answers" : "", percent);
+    snprintf(name, sizeof(name), "hot_%s%s_%s", operations[operation].name,
+             answers ? "_answers" : "", keys->name);
     sw_timing_study_begin(&hot->study, &series, name, hot->count);
     while (sw_timing_series_more(&series)) {
         struct sw_timing_rep rep;
-        if (!measure_rep(hot, operation, percent, answers, &rep)) {
+        if (!measure_rep(hot, operation, keys, answers, &rep)) {
             return false;
         }
         sw_timing_series_take(&series, &rep);
@@ -174,8 +181,8 @@ static bool measure_all(struct hot *hot)
     bool done = true;
     for (size_t o = 0; o < sizeof(operations) / sizeof(operations[0]); o++) {
         for (int answers = 0; answers < 2; answers++) {
-            for (size_t p = 0; p < sizeof(percents) / sizeof(percents[0]) && done; p++) {
-                done = measure(hot, o, percents[p], answers != 0);
+            for (size_t k = 0; k < sizeof(hot_keys) / sizeof(hot_keys[0]) && done; k++) {
+                done = measure(hot, o, &hot_keys[k], answers != 0);
             }
         }
     }

@@ -304,6 +304,7 @@ Test(timing_study, writes_of_hot_keys)
     expect(&fixture, "hot_set_answers_0", "missed", 2, 0); /* of two engines */
     expect(&fixture, "hot_increment_any_100", "wrong", 2, 0);
     expect(&fixture, "hot_sum_50", "reps", 2, 3);
+    expect(&fixture, "hot_set_answers_7_keys", "missed", 2, 0);
     cr_expect_gt(find(&fixture, "hot_mixed_answers_10", "gops", &rows), 0);
     remove_files(&fixture);
 }
