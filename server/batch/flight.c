@@ -182,7 +182,8 @@ static enum kind kind_of(const struct sw_batch *batch)
  * long read, and writes do not wait for searches that have not begun. So this submits the flights
  * whose stream has no older flight here, until one of their kind must wait. Streams that share a
  * bit may wait for each other. */
-static void submit_beside(struct sw_submitter *submitter, uint64_t *first_us)
+static __attribute__((noinline)) void submit_beside(struct sw_submitter *submitter,
+                                                    uint64_t *first_us)
 {
     uint64_t streams = 0;
     bool may[KINDS] = {true, true, true};
