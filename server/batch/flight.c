@@ -172,33 +172,42 @@ static bool submit_next(struct sw_submitter *submitter, struct sw_flight *flight
 
 enum kind { READ, SEARCH, WRITE, KINDS };
 
+#define STREAM_BITS 12 /* of the hash of a stream */
+
 static enum kind kind_of(const struct sw_batch *batch)
 {
     return !sw_flight_reads(batch) ? WRITE : searches(batch) ? SEARCH : READ;
 }
 
 /* The oldest flight is a search that was turned away (table/host/long_phase.h:sw_long_read_run), or
- * waits for a long read of its table, such as an image, or for a growth. Other reads go on beside a
- * long read, and writes do not wait for searches that have not begun. So this submits the flights
- * whose stream has no older flight here, until one of their kind must wait. Streams that share a
- * bit may wait for each other. */
+ * waits for a long read of its table, such as an image. Other reads go on beside a long read, and
+ * writes do not wait for searches that have not begun. So this submits the flights whose stream has
+ * no older flight here, until one of their kind must wait. Streams whose hashes are equal may wait
+ * for each other. */
 static __attribute__((noinline)) void submit_beside(struct sw_submitter *submitter,
                                                     uint64_t *first_us)
 {
-    uint64_t streams = 0;
+    uint64_t streams[(1U << STREAM_BITS) / 64] = {0};
     bool may[KINDS] = {true, true, true};
     struct sw_list *next = submitter->waiting.next;
-    while (may[READ] && streams != UINT64_MAX && next != &submitter->waiting) {
+    while (may[READ] && next != &submitter->waiting) {
         struct sw_flight *flight = SW_CONTAINER(next, struct sw_flight, link);
-        const uint64_t stream = 1ULL << flight->batch.stream % 64;
+        const uint32_t hash = flight->batch.stream * 2654435761U >> (32 - STREAM_BITS);
+        const uint64_t stream = 1ULL << hash % 64;
         const enum kind kind = kind_of(&flight->batch);
-        bool goes = (streams & stream) == 0 && may[kind];
+        bool goes = (streams[hash / 64] & stream) == 0 && may[kind];
         next = next->next;
         if (goes) {
             goes = may[kind] = submit_next(submitter, flight, first_us);
         }
-        streams |= goes ? 0 : stream;
+        streams[hash / 64] |= goes ? 0 : stream;
     }
+}
+
+/* Is the table held for writes alone? */
+static bool is_read_long(const struct sw_table *table)
+{
+    return sw_table_is_held(table) && !sw_table_holds(table, true);
 }
 
 /* Submits waiting flights of all lists, oldest first, until one must wait. */
@@ -207,7 +216,7 @@ static void submit_waiting(struct sw_submitter *submitter, uint64_t *first_us)
     while (!sw_list_is_empty(&submitter->waiting)) {
         struct sw_flight *oldest = SW_CONTAINER(submitter->waiting.next, struct sw_flight, link);
         if (!submit_next(submitter, oldest, first_us)) {
-            if (searches(&oldest->batch) || sw_table_is_held(submitter->table)) {
+            if (searches(&oldest->batch) || is_read_long(submitter->table)) {
                 submit_beside(submitter, first_us);
             }
             return;
