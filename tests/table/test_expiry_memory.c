@@ -5,6 +5,7 @@
  */
 #include <criterion/criterion.h>
 
+#include "table/image.h"
 #include "table/robin_hood/cpu/expiry.h"
 #include "tests/support/must.h"
 #include "tests/support/ops.h"
@@ -162,4 +163,42 @@ Test(expiry_memory, a_group_needs_room_beside_the_times_in_use)
     cr_assert(sw_expiry_has_room(&expiry, &batch, 0, OPS), "the batch has room already");
     expiry.failed = true;
     cr_assert_not(sw_expiry_has_room(&expiry, &batch, 0, 1), "a time could not be set");
+}
+
+/* A sweep removes times in the order of the table. The rest lies close together, and an image has
+ * room for it. */
+Test(expiry_memory, an_image_amid_a_sweep)
+{
+    enum { ENTRIES = 100000, SWEPT = 90000, PIECE = 10000 };
+    static uint64_t keys[PIECE], values[PIECE], times[PIECE];
+    const struct sw_table_config config = cpu_config(1 << 17, PIECE);
+    struct sw_table *table = must_create(&config);
+    struct sw_queue *queue = must_queue(table);
+    struct sw_image *image = NULL;
+    uint32_t got = 0, all = 0;
+    for (uint64_t first = 0; first < ENTRIES; first += PIECE) {
+        struct sw_batch set = {
+            .op = SW_SET, .count = PIECE, .keys = keys, .values = values, .expire_at = FAR};
+        for (uint64_t i = 0; i < PIECE; i++) {
+            keys[i] = first + i;
+        }
+        must_run(queue, &set);
+    }
+    for (uint32_t swept = 0; swept < SWEPT; swept += PIECE) {
+        struct sw_batch sweep = {.kind = SW_BATCH_SWEEP, .count = PIECE, .clock_ms = FAR};
+        must_run(queue, &sweep);
+    }
+    cr_assert_eq(sw_image_take(queue, false, &image), SW_OK);
+    do {
+        cr_assert_eq(sw_image_read(image, PIECE, keys, values, times, &got), SW_OK);
+        for (uint32_t i = 0; i < got; i++) {
+            cr_assert_eq(times[i], FAR);
+        }
+        all += got;
+    } while (got > 0);
+    cr_assert_eq(all, table_stats(table).occupied);
+    cr_assert(all > 0 && all <= ENTRIES - SWEPT);
+    sw_image_drop(image);
+    sw_queue_destroy(queue);
+    sw_table_destroy(table);
 }

@@ -30,14 +30,14 @@ struct sw_cpu_image {
     uint64_t side_value;
     const void *part; /* the slots being read, and the index of the next slot */
     uint64_t part_slots, at;
-    struct sw_row_image *rows;       /* NULL: values are integers, or the arena is borrowed */
-    const struct sw_arena *borrowed; /* NULL: the arena is not borrowed */
-    uint64_t left;                   /* entries not read yet; counted only with rows */
-    struct sw_cpu_image *times;      /* of the expiry times; NULL: none, or all were read */
-    uint64_t times_count;
-    struct sw_cpu *known; /* table of the expiry times, once they were read; or NULL */
-    bool failed;          /* reading the expiry times failed */
-    void *arrays;         /* the guarded arrays, after the table got new ones; or NULL */
+    struct sw_row_image *rows;         /* NULL: values are integers, or the arena is borrowed */
+    const struct sw_arena *borrowed;   /* NULL: the arena is not borrowed */
+    uint64_t left;                     /* entries not read yet; counted only with rows */
+    struct sw_cpu_image *times;        /* of the expiry times; NULL: none, or all were read */
+    uint64_t times_count, times_slots; /* of the second table */
+    struct sw_cpu *known;              /* table of the expiry times, once they were read; or NULL */
+    bool failed;                       /* reading the expiry times failed */
+    void *arrays; /* the guarded arrays, after the table got new ones; or NULL */
     uint64_t arrays_bytes;
 };
 
@@ -181,6 +181,7 @@ static bool begin_times(const struct sw_cpu *cpu, struct sw_cpu_image *image)
     }
     (void)sw_phase_lock_enter_uncounted(&times->lock);
     image->times_count = times->state.occupied;
+    image->times_slots = times->geometry.buckets * SW_BUCKET_SLOTS;
     const bool fits = begin_image(times, image->times);
     sw_phase_lock_leave_write(&times->lock);
     return fits;
@@ -383,9 +384,10 @@ static int read_all_times(struct sw_cpu_image *image)
     uint64_t *memory = malloc(2 * SW_IMAGE_TIMES_PIECE * sizeof(*memory));
     struct sw_image_columns columns = {
         .room = SW_IMAGE_TIMES_PIECE, .keys = memory, .values = memory + SW_IMAGE_TIMES_PIECE};
-    int status = memory == NULL ? SW_E_NOMEM
-                                : sw_image_times_open(image->cpu->expiry_calls, image->times_count,
-                                                      image->kind.seed, &image->known);
+    int status = memory == NULL
+                     ? SW_E_NOMEM
+                     : sw_image_times_open(image->cpu->expiry_calls, image->times_count,
+                                           image->times_slots, image->kind.seed, &image->known);
     bool more = status == SW_OK;
     while (more) {
         columns.count = 0;

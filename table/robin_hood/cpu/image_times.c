@@ -9,13 +9,14 @@
 #define AHEAD 16U
 
 int sw_image_times_open(const struct sw_expiry_table_calls *expiry_calls, uint64_t count,
-                        uint64_t seed, struct sw_cpu **out)
+                        uint64_t slots, uint64_t seed, struct sw_cpu **out)
 {
     struct sw_table_config config;
     void *times = NULL;
     sw_table_config_init(&config);
     config.backend = SW_BACKEND_CPU;
     config.capacity_slots = (uint64_t)((double)count / LOAD) + SW_BUCKET_SLOTS;
+    config.max_capacity_slots = slots > config.capacity_slots ? slots : config.capacity_slots;
     config.max_load = 1.0;
     config.seed = seed;
     config.batch_ops_max = SW_IMAGE_TIMES_PIECE;
