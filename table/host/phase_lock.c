@@ -24,6 +24,7 @@ int sw_phase_lock_init(struct sw_phase_lock *lock, struct sw_sequencer *sequence
     lock->is_long = false;
     lock->readers = 0;
     lock->long_readers = 0;
+    lock->patient = 0;
     lock->awaited_ns = 0;
     lock->writers = 0;
     lock->own.last = 0;
@@ -56,6 +57,12 @@ static __attribute__((noinline)) bool wait_for_turn(struct sw_phase_lock *lock, 
                                                     bool waits)
 {
     while (waits || !is_kept_by_long(lock, writes)) {
+        if (writes && lock->long_readers > 0) { /* a ticket would keep readers out */
+            lock->patient++;
+            pthread_cond_wait(&lock->changed, &lock->mutex);
+            lock->patient--;
+            continue;
+        }
         const uint64_t ticket = lock->next++;
         const uint64_t recalls = lock->recalls;
         while (lock->recalls == recalls &&
@@ -134,8 +141,8 @@ void sw_phase_lock_lengthen_read(struct sw_phase_lock *lock)
 bool sw_phase_lock_try_lengthen_read(struct sw_phase_lock *lock, uint32_t most)
 {
     pthread_mutex_lock(&lock->mutex);
-    const bool awaits =
-        lock->awaited_ns != 0 && sw_now_ns() - lock->awaited_ns < SW_PHASE_AWAITED_NS;
+    const bool awaits = lock->patient > 0 || (lock->awaited_ns != 0 &&
+                                              sw_now_ns() - lock->awaited_ns < SW_PHASE_AWAITED_NS);
     const bool lengthens = !awaits && lock->long_readers < most;
     if (lengthens) {
         lengthen_read(lock);
@@ -148,6 +155,9 @@ void sw_phase_lock_leave_long_read(struct sw_phase_lock *lock)
 {
     pthread_mutex_lock(&lock->mutex);
     __atomic_store_n(&lock->long_readers, lock->long_readers - 1, __ATOMIC_RELAXED);
+    if (lock->long_readers == 0 && lock->patient > 0) {
+        pthread_cond_broadcast(&lock->changed);
+    }
     pthread_mutex_unlock(&lock->mutex);
     sw_phase_lock_leave_read(lock);
 }

@@ -8,10 +8,10 @@
  *
  * A phase whose time grows with the table, such as growth, is long. Threads that must not wait for
  * a long phase are turned away. The others enter in any order behind it. Readers share the lock
- * with a long reader. If a writer waits for the long reader, readers that must not wait for that
- * writer are also turned away. If a long reader has turned a writer away, no further phase of a
- * reader that must not wait becomes long until a writer has entered, or SW_PHASE_AWAITED_NS after
- * the writer's last attempt.
+ * with a long reader: a writer that waits gets its turn only behind the long reader. Meanwhile no
+ * further phase of a reader that must not wait becomes long. That is also so if a long reader has
+ * turned a writer away, until a writer has entered, or SW_PHASE_AWAITED_NS after the writer's last
+ * attempt.
  *
  * Threads: any number. A thread must not enter twice.
  */
@@ -36,6 +36,7 @@ struct sw_phase_lock {
     bool is_long;          /* atomic, set under `mutex`: a writer holds a long phase */
     uint32_t readers;      /* readers that hold the lock */
     uint32_t long_readers; /* atomic, set under `mutex`: those among them that are long */
+    uint32_t patient;      /* writers that wait for the end of long readers, without a ticket */
     uint64_t awaited_ns;   /* last time a long reader turned a writer away; 0: one entered since */
     uint64_t writers;      /* number of the last counted writer */
     struct sw_sequencer *sequencer; /* numbers the counted writers; borrowed, or `own` */

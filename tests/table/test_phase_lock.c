@@ -288,7 +288,17 @@ Test(phase_lock, long_writes_turn_others_away)
     sw_phase_lock_fini(&shared.lock);
 }
 
-/* Readers share the lock with a long reader, until a patient writer waits for it. */
+static void wait_for_patient(struct sw_phase_lock *lock)
+{
+    bool is = false;
+    while (!is) {
+        pthread_mutex_lock(&lock->mutex);
+        is = lock->patient > 0;
+        pthread_mutex_unlock(&lock->mutex);
+    }
+}
+
+/* Readers share the lock with a long reader, also while a patient writer waits for it. */
 Test(phase_lock, long_reads_turn_writers_away)
 {
     struct shared shared = {.value = 0};
@@ -301,8 +311,11 @@ Test(phase_lock, long_reads_turn_writers_away)
     wait_for_tickets(&shared.lock, 2);
     sw_phase_lock_lengthen_read(&shared.lock);
     pthread_join(impatient, NULL);
-    wait_for_tickets(&shared.lock, 1);
-    cr_assert_not(may_read(&shared.lock) || may_write(&shared.lock), "the writer waits");
+    wait_for_patient(&shared.lock);
+    cr_assert(may_read(&shared.lock) && !may_write(&shared.lock));
+    sw_phase_lock_enter_read(&shared.lock);
+    cr_assert_not(sw_phase_lock_try_lengthen_read(&shared.lock, 2), "the writer waits");
+    sw_phase_lock_leave_read(&shared.lock);
     sw_phase_lock_leave_long_read(&shared.lock);
     pthread_join(patient, NULL);
     cr_assert_eq(shared.value, 1);
