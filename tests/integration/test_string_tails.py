@@ -9,7 +9,7 @@ import tempfile
 import threading
 
 import wire
-from harness import case, check, equal, main
+from harness import case, check, equal, eventually, main
 from people import session
 from ring import KEYS, OPERANDS, VALUES, Ring, by_socket, place, serving
 
@@ -151,6 +151,7 @@ def log_and_snapshot():
             check_clean(wire.exchange(frames, request(wire.SET, range(5), strings(TEXTS, SECRET))), "SET")
             last = digest(server)
             check(before != last, "what is in the log")
+            eventually(lambda: not os.path.exists(os.path.join(directory, "new-log")), "the segment of the log has its name")
             for name in os.listdir(directory):
                 with open(os.path.join(directory, name), "rb") as file:
                     check(bytes([SECRET]) * 8 not in file.read(), name)

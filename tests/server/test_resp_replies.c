@@ -297,7 +297,7 @@ LOOP_TEST_WITH(resp_replies, sweeps_visit_the_tables_with_expiring_keys,
     struct fake *peer = serve_open(serve);
     sw_seats_sweep(&loop->seats, &loop->sweeps, several.view.number);
     cr_assert(sw_list_is_empty(&loop->sweeps.seats));
-    serve_ask(serve, peer, "SELECT 2\r\nSET 1 1 PX 1\r\nSET 2 2\r\nSELECT 3\r\nSET 1 1\r\n",
+    serve_ask(serve, peer, "SELECT 2\r\nSET 1 1 PX 100\r\nSET 2 2\r\nSELECT 3\r\nSET 1 1\r\n",
               "+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n");
     struct sw_table_stats stats = {.expires = 1};
     while (stats.expires > 0) {
