@@ -223,8 +223,8 @@ struct sw_backend {
     int (*queue_join)(void *queue, uint32_t thread) SW_NONE_BY_DEFAULT;
     /* NULL: no other process can read the table. */
     const struct sw_exporting *exporting SW_NONE_BY_DEFAULT;
-    /* Implements sw_table_holds. NULL: it returns false. */
-    bool (*holds)(const void *table, bool reads) SW_NONE_BY_DEFAULT;
+    /* Implements sw_table_holds; `returns`: sw_table_keeps_out. NULL: both return false. */
+    bool (*holds)(void *table, bool reads, bool returns) SW_NONE_BY_DEFAULT;
 };
 
 /* Returns whether all operations of a batch are GET or PEEK. */

@@ -301,6 +301,9 @@ bool sw_table_is_held(const struct sw_table *table);
 /* Returns whether such a batch holds up reads, or else writes. Beside one that only reads, such as
  * an image, other reads go on. Threads: any. */
 bool sw_table_holds(const struct sw_table *table, bool reads);
+/* Does the same for a caller that has not submitted its batch, and asks again within a second: as
+ * if the batch had been turned away, no further search with no_wait begins before a write. */
+bool sw_table_keeps_out(const struct sw_table *table, bool reads);
 
 /* Sets the number of the last write: the next write gets the number after it. No write may be in
  * flight. If the number decreases, no read may be in flight either. */

@@ -437,7 +437,12 @@ bool sw_table_is_held(const struct sw_table *table)
 
 bool sw_table_holds(const struct sw_table *table, bool reads)
 {
-    return table->backend->holds != NULL && table->backend->holds(table->memory, reads);
+    return table->backend->holds != NULL && table->backend->holds(table->memory, reads, false);
+}
+
+bool sw_table_keeps_out(const struct sw_table *table, bool reads)
+{
+    return table->backend->holds != NULL && table->backend->holds(table->memory, reads, true);
 }
 
 int sw_batch_run(struct sw_queue *queue, struct sw_batch *batch)

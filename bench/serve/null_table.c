@@ -345,6 +345,13 @@ bool sw_table_holds(const struct sw_table *table, bool reads)
     return false;
 }
 
+bool sw_table_keeps_out(const struct sw_table *table, bool reads)
+{
+    (void)table;
+    (void)reads;
+    return false;
+}
+
 uint64_t sw_table_last_sequence(struct sw_table *table)
 {
     (void)table;

@@ -42,11 +42,11 @@ static bool waits_for_table(const struct sw_bulk *bulk, const struct head *head)
     const struct sw_request *request = &head->request;
     const bool reads = !sw_operation_writes(request->operation);
     const struct sw_bulk_table *table = head->target.table;
-    bool waits = table != NULL && sw_table_holds(table->batches->table, reads);
+    bool waits = table != NULL && sw_table_keeps_out(table->batches->table, reads);
     for (uint32_t i = 0; request->has_segments && i < head->segments.count; i++) {
         const struct sw_request one = sw_frame_segment(request, &head->segments, i);
         table = sw_bulk_find_table(bulk, &one).table;
-        waits |= table != NULL && sw_table_holds(table->batches->table, reads);
+        waits |= table != NULL && sw_table_keeps_out(table->batches->table, reads);
     }
     return waits &&
            (sw_operation_is_data(request->operation) || request->operation == SW_OPERATION_SCAN);

@@ -461,9 +461,9 @@ static int submit(void *context, struct sw_batch *batch)
     return status;
 }
 
-static bool holds(const void *context, bool reads)
+static bool holds(void *context, bool reads, bool returns)
 {
-    return sw_phase_lock_holds(&((const struct sw_cache_cpu_table *)context)->phases, reads);
+    return sw_phase_lock_holds(&((struct sw_cache_cpu_table *)context)->phases, reads, returns);
 }
 
 static void set_sequence(void *context, uint64_t sequence)

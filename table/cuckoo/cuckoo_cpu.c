@@ -345,9 +345,9 @@ static int cpu_submit(void *queue, struct sw_batch *batch)
     return status;
 }
 
-static bool holds(const void *table, bool reads)
+static bool holds(void *table, bool reads, bool returns)
 {
-    return sw_phase_lock_holds(&((const struct cuckoo *)table)->lock, reads);
+    return sw_phase_lock_holds(&((struct cuckoo *)table)->lock, reads, returns);
 }
 
 static int cpu_check(void *table, char *violation, size_t violation_size)

@@ -151,6 +151,17 @@ bool sw_phase_lock_try_lengthen_read(struct sw_phase_lock *lock, uint32_t most)
     return lengthens;
 }
 
+bool sw_phase_lock_holds(struct sw_phase_lock *lock, bool reads, bool returns)
+{
+    const bool holds = reads ? sw_phase_lock_is_long_write(lock) : sw_phase_lock_is_long(lock);
+    if (holds && returns && !reads) {
+        pthread_mutex_lock(&lock->mutex);
+        lock->awaited_ns = lock->long_readers > 0 ? sw_now_ns() : lock->awaited_ns;
+        pthread_mutex_unlock(&lock->mutex);
+    }
+    return holds;
+}
+
 void sw_phase_lock_leave_long_read(struct sw_phase_lock *lock)
 {
     pthread_mutex_lock(&lock->mutex);

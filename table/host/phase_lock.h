@@ -86,11 +86,9 @@ static inline bool sw_phase_lock_is_long(const struct sw_phase_lock *lock)
     return sw_phase_lock_is_long_write(lock) ||
            __atomic_load_n(&lock->long_readers, __ATOMIC_RELAXED) != 0;
 }
-/* Does a long phase keep readers, or else writers, from the lock? */
-static inline bool sw_phase_lock_holds(const struct sw_phase_lock *lock, bool reads)
-{
-    return reads ? sw_phase_lock_is_long_write(lock) : sw_phase_lock_is_long(lock);
-}
+/* Does a long phase keep readers, or else writers, from the lock? `returns`: the caller comes back,
+ * and counts as one that was turned away. */
+bool sw_phase_lock_holds(struct sw_phase_lock *lock, bool reads, bool returns);
 
 /* Returns the number of the last counted writer, after a writer that is being counted. It does not
  * change during a read phase. */

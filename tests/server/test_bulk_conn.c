@@ -227,6 +227,36 @@ LOOP_TEST(bulk_conn, reads_get_memory_beside_a_long_read)
     }
 }
 
+/* A write gets no memory beside a long read while frames of others keep half of the arena. So no
+ * further read becomes long: reads that overlap would keep the write waiting for ever. */
+LOOP_TEST(bulk_conn, no_read_becomes_long_before_a_write_without_memory)
+{
+    enum { HOLDERS = 30 };
+    static struct stream write;
+    static struct fake *holders[HOLDERS];
+    struct sw_phase_lock *lock = &((struct sw_cpu *)serve->table->memory)->lock;
+    struct fake *writer = serve_open(serve);
+    add_frame(&write, SW_OPERATION_SET, 1, 0, 1024);
+    for (int i = 0; i < HOLDERS; i++) { /* all but the last byte of their bodies */
+        holders[i] = serve_open(serve);
+        fake_send(holders[i], write.bytes, write.size - 1);
+    }
+    sw_phase_lock_enter_read(lock);
+    sw_phase_lock_lengthen_read(lock);
+    fake_send(writer, write.bytes, write.size);
+    cr_assert_eq(writer->conn->stall, SW_STALL_HELD);
+    sw_phase_lock_enter_read(lock);
+    cr_assert_not(sw_phase_lock_try_lengthen_read(lock, 2));
+    sw_phase_lock_leave_read(lock);
+    sw_phase_lock_leave_long_read(lock);
+    serve_pass(serve, SW_SWEEP_MS);
+    serve_until_idle(serve);
+    expect_reply(writer, 1, SW_REPLY_OK);
+    for (int i = 0; i < HOLDERS; i++) {
+        serve_close(serve, holders[i]);
+    }
+}
+
 SERVE_TEST(bulk_conn, stats_waits_for_what_came_before_it)
 {
     add_frame(&stream, SW_OPERATION_SET, 1, 0, 3);

@@ -305,9 +305,9 @@ static uint64_t cpu_last_sequence(void *table)
     return sw_phase_lock_writers(&((struct sw_cpu *)table)->lock);
 }
 
-static bool cpu_holds(const void *table, bool reads)
+static bool cpu_holds(void *table, bool reads, bool returns)
 {
-    return sw_phase_lock_holds(&((const struct sw_cpu *)table)->lock, reads);
+    return sw_phase_lock_holds(&((struct sw_cpu *)table)->lock, reads, returns);
 }
 
 static uint64_t cpu_clock(const void *table)
