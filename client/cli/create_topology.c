@@ -37,6 +37,23 @@ static bool set_host(struct sw_cli *cli, struct sw_topology_node *node, const ch
     return sw_cli_look_up(cli, host, node->ip);
 }
 
+/* Returns whether no node before the last one has its address. Otherwise prints the address. */
+static bool check_last_address(struct sw_cli *cli, const struct sw_topology *topology)
+{
+    const struct sw_topology_node *last = &topology->nodes[topology->node_count - 1];
+    for (const struct sw_topology_node *node = topology->nodes; node < last; node++) {
+        if (node->port == last->port && strcmp(node->ip, last->ip) == 0) {
+            fprintf(cli->messages,
+                    strchr(last->ip, ':') != NULL
+                        ? "--nodes has the address [%s]:%u twice: name each node once\n"
+                        : "--nodes has the address %s:%u twice: name each node once\n",
+                    last->ip, last->port);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Reads "host:port" or "[v6]:port". */
 static bool set_node(struct sw_cli *cli, struct sw_topology_node *node, char *text)
 {
@@ -293,7 +310,8 @@ static bool set_nodes(struct sw_cli *cli, struct sw_topology *topology,
             fprintf(cli->messages, "a cluster has at most %d shards\n", SHERWOOD_STRIPES_MAX);
             return false;
         }
-        if (!set_node(cli, &topology->nodes[topology->node_count++], text)) {
+        if (!set_node(cli, &topology->nodes[topology->node_count++], text) ||
+            !check_last_address(cli, topology)) {
             return false;
         }
     }

@@ -90,7 +90,8 @@ def refusals():
         file = f"{folder}/t.json"
         for wrong, said in ((["--nodes", "a.b.c.invalid:1"], "a.b.c.invalid"), (["--nodes", "127.0.0.1"], "write host:port"),
                             (["--nodes", "127.0.0.1:70000"], "write host:port"),
-                            (["--nodes", "127.0.0.1:1,127.0.0.1:1"], "$.nodes[1]"),
+                            (["--nodes", "127.0.0.1:1,127.0.0.1:2,127.0.0.1:1"], "--nodes has the address 127.0.0.1:1 twice: name each node once"),
+                            (["--nodes", "[::1]:1,[::1]:1"], "--nodes has the address [::1]:1 twice"),
                             (["--local-gpus", "2", "--name", "A B"], "$.cluster"),
                             (["--local-gpus", "2", "--name", "a" * 64], "has more than 63 bytes")):
             text = run(CLI, "cluster", "create", "--output", file, *wrong, rc=1)
