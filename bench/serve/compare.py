@@ -124,7 +124,7 @@ class Compare(Study):
         self.describe_redis(program, f"--appendonly no --io-threads {options.io_threads}")
         flags = ("--backend", options.backend, "--capacity", CAPACITY, "--key-bits", "64", "--resp-keys", "decimal",
                  *(("--loops", options.loops) if options.loops else ()), *options.flags.split())
-        with Sherwood(self.build / "sherwoodd", self.work, flags) as ours, \
+        with Sherwood(self.built("sherwoodd"), self.work, flags) as ours, \
                 Redis(program, self.work, options.io_threads) as theirs:
             self.described.append(next(line for line in ours.said().split("\n") if "RESP and bulk frames" in line))
             self.say(self.described[-1])

@@ -162,7 +162,7 @@ class Durability(Study):
     def alone(self, part, slots=None):
         """What parts of the daemon do by themselves, as bench/serve/ceilings measures them: {name: a second}."""
         frame = min(FRAME, slots // 2) if slots else FRAME
-        command = [self.build / "durability-ceilings", part, "--backend", self.options.backend, "--frame", frame,
+        command = [self.built("durability-ceilings"), part, "--backend", self.options.backend, "--frame", frame,
                    "--seconds", min(0.5, self.options.seconds), *(("--slots", slots) if slots else ())]
         command = [str(word) for word in command]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,

@@ -381,7 +381,7 @@ class Served(Study):
 
     def random_lines(self):
         """The ceiling: all processors read, then write, random lines of 64 bytes."""
-        done = subprocess.run([self.build / "random-lines", "--seconds", str(self.options.seconds / 2)], text=True,
+        done = subprocess.run([self.built("random-lines"), "--seconds", str(self.options.seconds / 2)], text=True,
                               capture_output=True, check=False)
         if done.returncode != 0:
             raise Failed(f"random-lines: {done.stderr.strip()}")

@@ -108,10 +108,17 @@ class Study:
     def say(self, text):
         print(f"[{time.monotonic() - self.begun:5.0f} s] {text}", flush=True)
 
+    def built(self, name):
+        """The path of a program of this tree, which must be there."""
+        path = self.build / name
+        if not path.exists():
+            raise Failed(f"{path} does not exist: run `make build/{name}`, or name another folder with --build")
+        return path
+
     def start(self, program, *flags):
         """A daemon; what it says of itself is kept for run_info.txt."""
         options = self.options
-        daemon = Sherwood(self.build / program, self.work, [
+        daemon = Sherwood(self.built(program), self.work, [
             "--backend", options.backend if program == "sherwoodd" else "cpu", "--loops", str(options.loops), *flags,
             *options.flags.split()])
         self.described.append(next(line for line in daemon.said().split("\n") if "RESP and bulk frames" in line))
@@ -120,7 +127,7 @@ class Study:
 
     def command(self, address, *words):
         found = ["--no-found"] if self.options.no_found and "resp" not in words else []
-        return [str(w) for w in (self.build / "sherwood-load", "-a", address, "--json", *found, *words)]
+        return [str(w) for w in (self.built("sherwood-load"), "-a", address, "--json", *found, *words)]
 
     def load(self, address, *words, hits=None):
         """Runs sherwood-load; its phases. `hits`: the part of the last phase's keys that must have been there."""

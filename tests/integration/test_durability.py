@@ -84,6 +84,10 @@ def without_a_log():
         equal(status, 1, text)
         check("ERROR: frames, memory only, always, everysec: the log has 0 writes of" in text, text)
         check(("plain", "write_best", RATE) in rows and ("sherwood", "set_always", RATE) not in rows, rows)
+        (build / "durability-ceilings").unlink()
+        status, text, _ = study(folder, "--parts", "frames", build=build)
+        equal(status, 1, text)
+        check(f"{build}/durability-ceilings does not exist: run `make build/durability-ceilings`" in text, text)
 
 
 main()

@@ -169,6 +169,11 @@ def wrong_replies():
         equal(rows, [], "rows")
         check("ERROR: u32 frames, 4096 keys a frame" in text and "1 of 26214 keys were there" in text, text)
         check("1 of 26214 keys" in (folder / "run_info.txt").read_text(encoding="utf-8"), "run_info.txt")
+        (build / "sherwood-load").unlink()
+        for program in ("sherwood-load", "random-lines"):
+            text = study(folder, "--parts", "host", "--host-slots", "64Ki", "--host-keys", "32Ki", build=build)[1]
+            check(f"{build}/{program} does not exist: run `make build/{program}`" in text, text)
+            (build / program).symlink_to(BUILD / program)
 
 
 @case
