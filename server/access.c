@@ -48,9 +48,11 @@ int sw_access_open_tls(const struct sw_config *config, const struct sw_activated
                              "not named tls");
         return -1;
     }
-    return any_tls || config->tls_port != 0 || config->http_tls != 0
-               ? sw_tls_credentials_create(config, credentials)
-               : 0;
+    if (any_tls || config->tls_port != 0 || config->http_tls != 0) {
+        return sw_tls_credentials_create(config, credentials);
+    }
+    sw_warn_of_unused_certificate(config);
+    return 0;
 }
 
 void sw_access_close(struct sw_access *access)

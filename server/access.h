@@ -23,8 +23,8 @@ struct sw_access {
  * the addresses. Returns 0; or after logging an error SW_START_CONFIG, if a file is wrong, or -1,
  * if there is no memory. sw_access_close may be called after each. */
 int sw_access_open(struct sw_access *access, const struct sw_config *config, bool activated);
-/* Reads the certificates if TLS is on. Otherwise leaves *credentials unchanged. Returns 0, or -1
- * after logging an error. */
+/* Reads the certificates if TLS is on. Otherwise leaves *credentials unchanged, and notes in the
+ * log if no option uses tls-cert or tls-key. Returns 0, or -1 after logging an error. */
 int sw_access_open_tls(const struct sw_config *config, const struct sw_activated *activated,
                        struct sw_tls_credentials **credentials);
 void sw_access_close(struct sw_access *access);

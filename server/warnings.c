@@ -53,6 +53,17 @@ void sw_warn_of_open_address(const struct sw_config *config, bool is_open)
     }
 }
 
+void sw_warn_of_unused_certificate(const struct sw_config *config)
+{
+    if ((config->tls_cert[0] != '\0' || config->tls_key[0] != '\0') &&
+        config->tls_replication == 0) {
+        sw_log(SW_LOG_NOTICE,
+               "%s is set and not used, because TLS is off: set --tls-port or --http-tls to serve "
+               "TLS, or --tls-replication to use it to the primary",
+               config->tls_cert[0] != '\0' ? "tls-cert" : "tls-key");
+    }
+}
+
 void sw_warn_of_rules(struct sw_users *users)
 {
     char notes[SW_ACL_NOTES_BYTES];

@@ -17,6 +17,8 @@ void sw_warn_of_growth(const struct sw_config *config, const struct sw_table *ta
 /* Warns if other hosts reach the address and no password protects it (`is_open`). Then every client
  * may do everything, or protected-mode refuses clients of other hosts. */
 void sw_warn_of_open_address(const struct sw_config *config, bool is_open);
+/* Notes in the log that tls-cert or tls-key is set for nothing, in a server that serves no TLS. */
+void sw_warn_of_unused_certificate(const struct sw_config *config);
 /* Warns if the ACL file that was read last has words without effect in this server. */
 void sw_warn_of_rules(struct sw_users *users);
 

@@ -262,6 +262,9 @@ def reload_of_certificates():
 
     cert, key = authority.sign("first")
     files = ["--tls-cert", str(cert), "--tls-key", str(key)]
+    for more, noted in (((), True), (("--tls-port", str(free_port())), False), (("--tls-replication", "yes"), False)):
+        with Server(*files, *more) as server:
+            equal("tls-cert is set and not used, because TLS is off: set --tls-port" in server.log(), noted, server.log())
     with TlsServer(*files, errors="the certificates are unchanged") as server, server.tls() as old:
         first = serial(server)
         second = authority.sign("second")

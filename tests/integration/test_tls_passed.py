@@ -64,6 +64,7 @@ def passed_by_the_service_manager():
             eventually(lambda: ask(tls, "SET", "1", "2", secure=by_tls) == "OK\n", "the socket named tls")
             equal(ask(plain, "GET", "1"), "2\n", "the other one")
             check("this port speaks TLS" in ask(tls, "GET", "1"), "without TLS")
+            check("not used" not in said(log), "the socket uses the certificate")
             process.send_signal(signal.SIGTERM)
             equal(process.wait(20), 0, "exit status")
         finally:
