@@ -78,6 +78,9 @@ def embedding():
                 equal(layer(unknown[:, :0]).shape, (1, 0, 4), "no keys")
                 layer.init = lambda keys: torch.zeros(len(keys), 3)
                 raises(ValueError, "init returned rows of shape (2, 3) for 2 keys", layer, unknown + 10)
+                layer.init = lambda _: None
+                raises(TypeError, "init returned an object of type NoneType: return a tensor of shape (2, 4)", layer, unknown + 10)
+                raises(TypeError, "table is of type int: give a sherwood.torch.Table", sherwood.torch.Embedding, 5, 4, lr=lr)
                 equal(layer.table.set_absent(unknown[0], torch.ones(2, 4, device=unknown.device)).tolist(), [[0] * 4] * 2, "the first of two trainers counts")
                 raises(ValueError, "start the server with --value-type f32 --value-bytes 32", sherwood.torch.Embedding, table, 8, lr=1)
     with clients() as kinds:

@@ -200,6 +200,7 @@ def strings():
         equal(c.unpack(c.get_many([5, 4])[0]), [b"x" * 60, b""])
         raises(TypeError, "element 1, 'ä', is no byte string: encode it", c.set_many, [1, 2], [b"x", "ä"])
         raises(TypeError, "element 0, 7, is no byte string: give bytes", c.set_many, [1], [7])
+        raises(TypeError, "default, 'ä', is no byte string: encode it", c.get_many, [8], default="ä")
         raises(ValueError, "byte string 0 has 1025 bytes, and the server stores at most ", c.set_many, [1], [b"x" * 1025])
         raises(ValueError, "2 byte strings", c.set_many, [1], [b"a", b"b"])
         too_long = records[:1].copy()

@@ -82,14 +82,14 @@ def values_of(layout: Layout, given: Any, shape: tuple[int, ...], what: str,
               keys: Optional[_arrays.Taken] = None) -> np.ndarray[Any, Any]:
     """Returns the values to send. Packs byte strings into the records of the server."""
     if layout.value_dtype.names is not None and isinstance(given, (list, tuple)):
-        packed = pack(layout, given)
+        packed = pack(layout, given, what)
         if packed.shape != shape:
             raise ValueError(f"{what}: {len(packed)} byte strings, and these keys need an array of shape {shape}")
         return packed
     return _arrays.take_values(given, layout.value_dtype, shape, what, keys)
 
 
-def pack(layout: Layout, strings: Any) -> np.ndarray[Any, Any]:
+def pack(layout: Layout, strings: Any, what: str = "values") -> np.ndarray[Any, Any]:
     """Returns byte strings as records of `length` and `bytes`."""
     if layout.value_dtype.names is None:
         raise Refused(f"pack: this server's values are {layout.value_dtype}, not byte strings with a length")
@@ -98,9 +98,11 @@ def pack(layout: Layout, strings: Any) -> np.ndarray[Any, Any]:
     for i, string in enumerate(strings):
         if isinstance(string, str) or not hasattr(string, "__len__"):
             remedy = "encode it, as in text.encode()" if isinstance(string, str) else "give bytes"
-            raise TypeError(f"values: element {i}, {string!r:.40}, is no byte string: {remedy}")
+            where = what if what == "default" else f"{what}: element {i}"  # a default is one byte string
+            raise TypeError(f"{where}, {string!r:.40}, is no byte string: {remedy}")
         if len(string) > room:
-            raise ValueError(f"values: byte string {i} has {len(string)} bytes, and the server stores at most {room}")
+            where = what if what == "default" else f"{what}: byte string {i}"
+            raise ValueError(f"{where} has {len(string)} bytes, and the server stores at most {room}")
         packed["length"][i] = len(string)
         packed["bytes"][i, : len(string)] = np.frombuffer(string, np.uint8)
     return packed

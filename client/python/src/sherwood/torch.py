@@ -201,6 +201,8 @@ class Embedding(torch.nn.Module):
     def __init__(self, table: Table, dim: int, init: Optional[Callable[[torch.Tensor], torch.Tensor]] = None, *,
                  lr: float, prefetched_max: int = 2) -> None:
         super().__init__()
+        if not isinstance(table, Table):
+            raise TypeError(f"Embedding: table is of type {type(table).__name__}: give a sherwood.torch.Table")
         if table.value_shape != (dim,) or not table.value_dtype.is_floating_point or table.value_dtype.itemsize < 4:
             raise ValueError(f"Embedding: the values have the shape {table.value_shape} and the dtype {table.value_dtype}: start the"
                              f" server with --value-type f32 --value-bytes {4 * dim} for {dim} numbers")
@@ -330,7 +332,11 @@ def _read_or_store(layer: Embedding, batch: _Batch) -> torch.Tensor:
     absent = ~found
     if absent.any():
         new = batch.keys[absent]
-        given = torch.zeros_like(rows[absent]) if layer.init is None else layer.init(new).to(rows)
+        given = torch.zeros_like(rows[absent]) if layer.init is None else layer.init(new)
+        if not isinstance(given, torch.Tensor):
+            raise TypeError(f"Embedding: init returned an object of type {type(given).__name__}: return a tensor of shape"
+                            f" ({len(new)}, {layer.dim})")
+        given = given.to(rows)
         if given.shape != (len(new), layer.dim):
             raise ValueError(f"Embedding: init returned rows of shape {tuple(given.shape)} for {len(new)} keys: return"
                              f" ({len(new)}, {layer.dim})")
