@@ -6,10 +6,11 @@
  * (SCAN, COUNT_SCORES) may take long, so a poll passes it. Reads may overtake writes of the same
  * queue, so reads and writes have separate lists. If the queue is full (SW_E_BUSY), or the gate is
  * closed (gate.h) and the next flight writes, the flights of all lists of the submitter wait. They
- * are submitted in the order in which they were started, as others complete. From its submission
- * on, the table keeps a batch in the order of its stream. Everything belongs to the loop's thread.
- * No function fails: if the table refuses a batch, the flight is done with the table's error as its
- * status.
+ * are submitted in the order in which they were started, as others complete. Behind a write that
+ * waits for a long read, and behind a search that was turned away, flights of other streams may be
+ * submitted first. From its submission on, the table keeps a batch in the order of its stream.
+ * Everything belongs to the loop's thread. No function fails: if the table refuses a batch, the
+ * flight is done with the table's error as its status.
  */
 #ifndef SHERWOOD_SERVER_BATCH_FLIGHT_H
 #define SHERWOOD_SERVER_BATCH_FLIGHT_H

@@ -66,7 +66,7 @@ struct sw_resp {
     struct sw_replies replies[2];
     struct sw_replies *filling; /* the one that is being filled */
     struct sw_replies *running; /* the one that is in flight; NULL: none */
-    struct sw_aside *aside;     /* owned; NULL: the table was never held */
+    struct sw_aside *aside;     /* owned; NULL: no reply has passed a batch yet */
     uint32_t asides;            /* replies that are aside */
     uint64_t batches_done;      /* batches that are done, since the start */
     struct sw_rmw rmw;          /* the read-modify-write command */
@@ -158,7 +158,7 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
 void sw_resp_fini(struct sw_resp *resp);
 
 /* Submits the batch that is being filled, if it has pending replies and the other one is not in
- * flight. Writes the replies that are aside. Returns true if one of both. */
+ * flight. Writes the replies that are aside. Returns true if it did one of the two. */
 bool sw_resp_submit(struct sw_resp *resp);
 
 /* Is a batch in flight, is there one to submit, is a reply aside, or is a pass over the table under

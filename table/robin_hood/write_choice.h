@@ -29,9 +29,9 @@ struct sw_hole_facts {
     double before_ns; /* the same of the run before */
 };
 
-/* Costs on the present GPU, relative to those in write_choice.c, if an operation that moves no
- * entry costs the same. The choice depends on ratios of costs alone. The tuner measures both
- * (bench/tune/README.md); 1 unless the GPU has a policy. */
+/* Factors for the costs in write_choice.c, which are of an H200. An operation that moves no entry
+ * keeps its cost, because the choice depends on ratios of costs alone. The tuner measures both
+ * factors (bench/tune/README.md). They are 1 unless the GPU has a policy. */
 struct sw_write_costs {
     double pass;  /* of a slot in a pass over the table */
     double moves; /* of the entries that an insert or a removal in place moves */
