@@ -59,8 +59,8 @@ struct sw_replies {
     struct sw_text text;              /* the text replies, one behind the other */
 };
 
-/* Text replies that pass the batches of a table while it is held: their connections wait for no
- * other reply. One of them may be that to SELECT of another table. */
+/* Text replies that pass the batches of a table while it is held. Their connections wait for no
+ * other reply. The reply to SELECT of another table may be one of them. */
 #define SW_ASIDE_MAX 64U
 struct sw_aside {
     struct sw_replies replies;

@@ -16,8 +16,8 @@
  * table that moves to fewer slots gives memory back, so no limit refuses its new arrays; they
  * count.
  *
- * A refused growth is the error of a write, and waits for nothing. Tables ask again a second later,
- * or as soon as the ledger would permit that growth (sw_growth.is_eased).
+ * A refused growth is not queued: the write that needs it gets an error. Tables ask again with a
+ * write a second later, or as soon as the ledger would permit that growth (sw_growth.is_eased).
  *
  * Threads: any. A mutex protects the accounts; a table that grows waits for it briefly.
  */

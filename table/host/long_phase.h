@@ -2,13 +2,14 @@
  *
  * long_phase.h - batches whose time grows with the table: growth, RESIZE, CLEAR, searches by score.
  *
- * Such a batch has the table alone for a time in which its thread could serve other tables. So if
- * the batch must not wait (no_wait of struct sw_batch), a thread of its own carries it out, and
- * sw_cpu_poll returns SW_PENDING meanwhile. Other batches that must not wait are turned away with
- * SW_E_BUSY. A long phase is counted at its end: until then no later write of another table waits
- * for its record in a log.
+ * Such a batch takes a time in which its thread could serve other tables. A write has the table
+ * alone meanwhile; other reads go on beside a search. So if the batch must not wait (no_wait of
+ * struct sw_batch), a thread of its own carries it out, and sw_cpu_poll returns SW_PENDING
+ * meanwhile. Other batches that must not wait are turned away with SW_E_BUSY. A long phase is
+ * counted at its end: until then no later write of another table waits for its record in a log.
  *
- * Threads: any. Memory: one struct sw_long_phase for each phase lock.
+ * Threads: any. Memory: one struct sw_long_phase for the writes of each phase lock; each search
+ * allocates its own.
  */
 #ifndef SHERWOOD_TABLE_HOST_LONG_PHASE_H
 #define SHERWOOD_TABLE_HOST_LONG_PHASE_H
