@@ -99,6 +99,7 @@ void sw_conn_sweep(struct sw_conn *conn, uint64_t now_ms)
         return;
     }
     note_output(conn, now_ms);
+    conn->net->tries_held |= conn->stall == SW_STALL_HELD;
     conn->net->retry |= conn->stall == SW_STALL_FROZEN || conn->stall == SW_STALL_HELD;
     conn->net->retry |= conn->stall == SW_STALL_LOGIN && !sw_conn_login_waits(conn);
     if (handshake_timed_out(conn, now_ms)) {

@@ -93,13 +93,17 @@ static void put_back(struct sw_net *net, struct sw_list *tried_in_vain, bool all
 /* Would a retry of the connection be in vain? */
 static bool must_wait(const struct sw_conn *conn)
 {
+    if (conn->stall == SW_STALL_HELD) {
+        return conn->net->held_closed && !conn->net->tries_held;
+    }
     return conn->stall == SW_STALL_BATCH_MEMORY && conn->protocol->must_wait != NULL &&
            conn->protocol->must_wait(conn);
 }
 
 /* If one connection stalls for arena memory again, those after it get no arena memory either
  * (arena_closed): a large request must not starve behind smaller ones. A connection that has gone
- * on and stalls again goes to the end of the list; put_back places one that was tried in vain. */
+ * on and stalls again goes to the end of the list; put_back places one that was tried in vain. If
+ * one still waits for its held table, the others that do are tried in the next sweep. */
 bool sw_net_retry_stalled(struct sw_net *net)
 {
     struct sw_list tried_in_vain;
@@ -118,6 +122,7 @@ bool sw_net_retry_stalled(struct sw_net *net)
             sw_conn_resume(conn);
         }
         net->arena_closed |= conn->stall == SW_STALL_ARENA;
+        net->held_closed |= conn->stall == SW_STALL_HELD;
         if (conn->stall != SW_STALL_NONE && conn->stall != SW_STALL_PAUSED &&
             sw_input_held(&conn->input) == held) {
             sw_list_remove(&conn->stalled);
@@ -127,7 +132,8 @@ bool sw_net_retry_stalled(struct sw_net *net)
     const bool all_were_tried = left == 0 || sw_list_is_empty(&net->stalled);
     put_back(net, &tried_in_vain, all_were_tried);
     net->retry |= !all_were_tried;
-    net->arena_closed = false;
+    net->arena_closed = net->held_closed = false;
+    net->tries_held &= !all_were_tried;
     assert(net->stalled_count - net->paused_count <= count);
     return count > 0;
 }

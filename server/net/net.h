@@ -74,6 +74,8 @@ struct sw_net {
     uint64_t paused_count;   /* length of `paused` */
     bool retry;              /* a condition that some stalled connection waits for has changed */
     bool arena_closed;       /* during a retry: an earlier connection still waits for memory */
+    bool held_closed;        /* during a retry: an earlier one still waits for its held table */
+    bool tries_held;         /* a sweep asks that all that wait for held tables are tried */
 
     struct sw_tls_loop tls;
     struct sw_tls_credentials *tls_credentials; /* NULL: nobody connects by TLS. Borrowed */

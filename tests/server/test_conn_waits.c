@@ -94,6 +94,25 @@ NET_TEST(conn_waits, who_waits_for_its_turn_is_tried_in_the_next)
     cr_assert_str_eq(toy->log, "s");
 }
 
+/* If the table of the oldest is held still, the next sweep tries the others. */
+NET_TEST(conn_waits, one_that_waits_for_a_held_table_is_tried_for_others)
+{
+    for (int i = 0; i < 3; i++) {
+        fake_say(toy_peer(toy), "s4\n"); /* SW_STALL_HELD */
+    }
+    unsigned feeds = toy->feeds;
+    toy->net.retry = true;
+    toy_iteration(toy);
+    cr_assert_eq(toy->feeds, feeds + 1);
+    toy_pass(toy, SW_SWEEP_MS);
+    toy_iteration(toy);
+    cr_assert_eq(toy->feeds, feeds + 4);
+    toy->has = toy->net.retry = true;
+    toy_iteration(toy);
+    cr_assert_eq(toy->feeds, feeds + 7);
+    cr_assert_str_eq(toy->log, "sss");
+}
+
 NET_TEST(conn_waits, the_oldest_is_tried_first)
 {
     struct fake *peers[3];
