@@ -452,6 +452,12 @@ int sw_cluster_create(const struct sw_config *config, const struct sw_cluster_ow
         sw_cluster_destroy(cluster);
         return -1;
     }
+    if (cluster->newest->topology == NULL && !sw_config_shares_topology(config)) {
+        sw_log(SW_LOG_NOTICE,
+               "cluster: node %s has no topology, so it serves no key: send one by sherwood-cli "
+               "cluster set, or restart with --cluster-config",
+               cluster->id);
+    }
     *out = cluster;
     return 0;
 }

@@ -115,6 +115,7 @@ def set_topology():
     """cluster set sends a topology file and resolves host names; --if-absent keeps an existing topology"""
     with tempfile.TemporaryDirectory(prefix="sherwood-cluster-") as folder:
         with Server("--cluster-state", f"{folder}/state.json", "--cluster-node-id", "a" * 40, ready=503) as server:
+            check(f"node {'a' * 40} has no topology, so it serves no key: send one by sherwood-cli cluster set" in server.log(), server.log())
             cli, file = (CLI, "-p", server.port, "cluster", "set"), pathlib.Path(folder, "t.json")
             node = {"id": "a" * 40, "shard": "s0", "role": "primary", "ip": "localhost", "port": server.port}
             whole = {"format": 1, "cluster": "c", "epoch": 3, "keys": "decimal", "nodes": [node],
