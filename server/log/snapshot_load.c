@@ -436,8 +436,7 @@ static enum sw_load_outcome load_file(struct loading *loading, uint64_t number)
             errno == ENOENT && sw_table_file_is_named(loading->name, &id, &number);
         SAY(loading, "%s/%s cannot be opened: %s%s", load->directory->path, loading->name,
             sw_file_error(errno),
-            is_lacking ? ": a snapshot of several tables has a file table-* for each table: copy "
-                         "these beside its file snapshot-*"
+            is_lacking ? "; copy all files table-* of the snapshot beside its file snapshot-*"
                        : "");
         return SW_LOAD_REFUSED;
     }

@@ -86,8 +86,9 @@ static enum sw_ledger_refusal check_host(const struct sw_account *account, uint6
 
 /* Returns what refuses a table arrays of `slots` slots, as sw_growth.permits. `all`: the sum of
  * shares of this memory. */
-static enum sw_ledger_refusal judge(const struct sw_account *account, uint64_t all,
-                                    enum sw_growth_memory memory, uint64_t slots, uint64_t bytes)
+static enum sw_ledger_refusal refusal_of(const struct sw_account *account, uint64_t all,
+                                         enum sw_growth_memory memory, uint64_t slots,
+                                         uint64_t bytes)
 {
     const uint64_t present = __atomic_load_n(&account->growth.slots, __ATOMIC_RELAXED);
     const bool ignores = ignores_limits(account->ledger);
@@ -124,8 +125,8 @@ static void ease(struct sw_ledger *ledger)
         if (account->refusal == SW_LEDGER_PERMITS) {
             continue;
         }
-        set_refusal(account, judge(account, all[memory], memory, account->refused_slots,
-                                   account->memory[memory].refused));
+        set_refusal(account, refusal_of(account, all[memory], memory, account->refused_slots,
+                                        account->memory[memory].refused));
         if (account->refusal == SW_LEDGER_PERMITS) {
             __atomic_store_n(&account->growth.is_eased, true, __ATOMIC_RELAXED);
         }
@@ -141,7 +142,7 @@ static bool permits(struct sw_growth *growth, enum sw_growth_memory memory, uint
     struct sw_account_memory *of = &account->memory[memory];
     pthread_mutex_lock(&account->ledger->lock);
     const enum sw_ledger_refusal refusal =
-        judge(account, sum_of_shares(account->ledger, memory), memory, slots, bytes);
+        refusal_of(account, sum_of_shares(account->ledger, memory), memory, slots, bytes);
     if (refusal == SW_LEDGER_PERMITS) {
         of->before = of->growing == 0 ? bytes_of(account, memory) : of->before;
         of->growing += bytes;

@@ -70,11 +70,11 @@ static void cpu_relax(void)
 #endif
 }
 
-void sw_cpu_run_step(struct sw_cpu *cpu, bool inserts, void (*help)(struct sw_cpu *cpu))
+void sw_cpu_run_step(struct sw_cpu *cpu, bool is_insert, void (*help)(struct sw_cpu *cpu))
 {
     struct sw_cpu_combined *combined = &cpu->combined;
     const uint64_t step = __atomic_load_n(&combined->next, __ATOMIC_RELAXED) >> 32;
-    combined->is_insert = inserts;
+    combined->is_insert = is_insert;
     __atomic_store_n(&combined->done, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&combined->next, ((step + 1) << 32) + SW_CPU_PARTITIONS - combined->units,
                      __ATOMIC_SEQ_CST);

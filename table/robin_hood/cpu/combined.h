@@ -110,6 +110,6 @@ static inline bool sw_cpu_launch_has_work(const struct sw_cpu *cpu)
 }
 
 /* Begins a step of the launch, and returns when it is done. For the leader. */
-void sw_cpu_run_step(struct sw_cpu *cpu, bool inserts, void (*help)(struct sw_cpu *cpu));
+void sw_cpu_run_step(struct sw_cpu *cpu, bool is_insert, void (*help)(struct sw_cpu *cpu));
 
 #endif
