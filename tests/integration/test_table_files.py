@@ -273,7 +273,7 @@ def damage():
             if what == "missing":
                 (folder / name).unlink()
                 said = does_not_start("--data-dir", str(folder))
-                check(f"{name} cannot be opened: No such file or directory: a snapshot of several tables" in said, said)
+                check(f"{name} cannot be opened: No such file or directory; copy all files table-* of the snapshot" in said, said)
                 continue
             (folder / name).write_bytes(bytes_)
             with serving(folder, errors="damaged") as (_, replies):
