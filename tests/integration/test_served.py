@@ -222,6 +222,13 @@ def lint_of_figures(results):
     return with_results(ROOT / "tests" / "lint" / "figures", results)
 
 
+def result_of(results, study, rows):
+    """Writes the summary.csv of a study of machine `here`. `rows`: its lines but the first."""
+    folder = pathlib.Path(results) / "here" / study
+    folder.mkdir(parents=True)
+    (folder / "summary.csv").write_text("study,library,operation,slot_bits,F,batch,metric,value,unit\n" + rows, encoding="ascii")
+
+
 @case
 def bars_are_counted():
     """tests/lint/figures counts the bars of the result that a page linked to last"""
@@ -241,16 +248,12 @@ def bars_are_counted():
 def the_page_begins_with_the_worst_ratio():
     """bench/page: a row an operation, at its worst point beside the fastest other program; the worst row first"""
     with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name) / "here" / "timing"
-        folder.mkdir(parents=True)
         rows = [("sherwood", "get", 0.5, 512, 30), ("peer_a", "get", 0.5, 512, 20), ("peer_b", "get", 0.5, 512, 15),
                 ("sherwood", "get", 0.9, 512, 20), ("peer_a", "get", 0.9, 512, 4), ("memory", "gather_32", "", "", 40),
                 ("sherwood", "delete", 0.5, 512, 1), ("peer_a", "delete", 0.5, 512, 2), ("peer_b", "delete", 0.5, 512, 4),
                 ("sherwood", "growth", 0.5, 512, 3), ("memory", "write", "", 1024, 9), ("memory", "write", "", 512, 4)]
-        (folder / "summary.csv").write_text(
-            "study,library,operation,slot_bits,F,batch,metric,value,unit\n"
-            + "".join(f"timing,{library},{operation},64,{load},{batch},gops,{rate},Gops/s\n" for library, operation, load, batch, rate in rows),
-            encoding="ascii")
+        result_of(name, "timing", "".join(f"timing,{library},{operation},64,{load},{batch},gops,{rate},Gops/s\n"
+                                          for library, operation, load, batch, rate in rows))
         page = with_results(ROOT / "bench" / "page", name)
         found = [[cell.strip() for cell in row.split("|")[1:-1]] for row in list(page.table_of(page.rows_of("timing", "here/timing")))[2:]]
         equal(found, [["delete, 32-bit keys", "0.25", "1.00 G", "4.00 G peer_b", "F 0.5, 2^9 keys", "1 of 1", "0.25 write"],
@@ -264,13 +267,10 @@ def the_page_begins_with_the_worst_ratio():
 def the_page_compares_tables_with_one():
     """bench/page: 64 tables beside one table with their keys, at the same frames"""
     with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name) / "here" / "tables"
-        folder.mkdir(parents=True)
-        (folder / "summary.csv").write_text(
-            "study,library,operation,slot_bits,F,batch,metric,value,unit\n"
-            + "".join(f"tables_served,sherwood,{operation},128,,{batch},{metric},{value},1\n" for operation, batch, metric, value in (
+        result_of(name, "tables", "".join(
+            f"tables_served,sherwood,{operation},128,,{batch},{metric},{value},1\n" for operation, batch, metric, value in (
                 ("set_by_tables", 4096, "keys_per_second", 5e8), ("set_by_tables", 4096, "ratio_to_one", 0.25),
-                ("set_by_tables_one", 4096, "keys_per_second", 2e9), ("set_by_tables_one", 65536, "keys_per_second", 3e9))), encoding="ascii")
+                ("set_by_tables_one", 4096, "keys_per_second", 2e9), ("set_by_tables_one", 65536, "keys_per_second", 3e9))))
         page = with_results(ROOT / "bench" / "page", name)
         equal([tuple(row) for row in page.tables_rows("here/tables")],
               [("set by tables", 0.25, "500 M", "2.00 G one table", "2^12 keys", "", None)], "rows")
@@ -296,11 +296,7 @@ def the_page_tells_what_became_slower():
 def figures_follow_their_results():
     """tests/lint/figures --write replaces a figure and a library that differ from the result, and nothing else"""
     with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name) / "here" / "timing"
-        folder.mkdir(parents=True)
-        (folder / "summary.csv").write_text(
-            "study,library,operation,slot_bits,F,batch,metric,value,unit\n"
-            "timing,sherwood,get,64,0.5,1,gops,33.21,Gops/s\ntiming,peer_b,get,64,0.5,1,gops,9.96,Gops/s\n", encoding="ascii")
+        result_of(name, "timing", "timing,sherwood,get,64,0.5,1,gops,33.21,Gops/s\ntiming,peer_b,get,64,0.5,1,gops,9.96,Gops/s\n")
         lint = lint_of_figures(name)
         sources = "<!-- figures here/timing\nsherwood get\nbest get\n-->"
         table = "| `9 G` | us | them |\n| --- | --- | --- |\n| get of 2 keys | 3.1 G | {} |"

@@ -398,19 +398,26 @@ static bool was_pending(struct sw_queue *queue, struct sw_batch *batch)
     return is;
 }
 
+/* A cache in which each search by score is long. */
+static struct sw_table_config searched_for_long(void)
+{
+    struct sw_table_config config = growing(128);
+    config.engine = SW_ENGINE_CACHE;
+    config.capacity_slots = 1 << 19;
+    config.max_capacity_slots = 0;
+    config.value_bytes = 8;
+    config.tuning.long_bytes = 0;
+    return config;
+}
+
 /* A search by score is pending while it visits all slots, and reads go on beside it. */
 Test(long_phase, searches_by_score)
 {
     static struct side side;
     static uint64_t keys[OPS], values[OPS], scores[OPS];
-    struct sw_table_config config = growing(128);
+    struct sw_table_config config = searched_for_long();
     bool counts = false, scans = false;
-    config.engine = SW_ENGINE_CACHE;
     config.cache_policy = SW_CACHE_LFU;
-    config.capacity_slots = 1 << 19;
-    config.max_capacity_slots = 0;
-    config.value_bytes = 8;
-    config.tuning.long_bytes = 0;
     open_side(&side, &config);
     struct sw_batch batch = batch_of(&side, SW_SET, 1);
     must_run(side.queue, &batch);
@@ -450,12 +457,7 @@ Test(long_phase, searches_let_a_write_in)
     static struct side side;
     static struct sw_batch counts[QUEUES];
     static bool is_under_way[QUEUES];
-    struct sw_table_config config = growing(128);
-    config.engine = SW_ENGINE_CACHE;
-    config.capacity_slots = 1 << 19;
-    config.max_capacity_slots = 0;
-    config.value_bytes = 8;
-    config.tuning.long_bytes = 0;
+    const struct sw_table_config config = searched_for_long();
     open_side(&side, &config);
     for (uint32_t writes = 0; writes < 60;) {
         struct sw_batch write = batch_of(&side, SW_SET, 1);
