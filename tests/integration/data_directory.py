@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 
-from harness import Server, Skip, check
+from harness import Server, Skip, check, eventually
 
 SMALL = ("--log-segment-bytes", "1M", "--frame-ops-max", "256", "--round-ops-max", "1024",
          "--capacity", "64K")
@@ -16,6 +16,12 @@ SMALL = ("--log-segment-bytes", "1M", "--frame-ops-max", "256", "--round-ops-max
 def durable(directory, level, *flags, **how):
     return Server("--data-dir", str(directory), "--appendonly", "yes", "--appendfsync", level,
                   *SMALL, *flags, **how)
+
+
+def next_segment(path):
+    """Waits for the second segment of a new log. A thread makes and syncs it beside the first writes, and a test that
+    holds syncs or lets one fail would else meet that sync."""
+    eventually(lambda: len(list(path.glob("log-*"))) == 2, "the next segment is made")
 
 
 def does_not_start(*flags):

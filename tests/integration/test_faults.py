@@ -9,7 +9,7 @@ import threading
 import time
 
 import wire
-from data_directory import Directory, durable
+from data_directory import Directory, durable, next_segment
 from faults import Faults
 from harness import BUILD, Server, case, check, equal, eventually, main, run
 
@@ -36,7 +36,7 @@ def syncs_that_fail():
             with durable(path, level, errors=LOST, environment=faults.environment()) as server, server.replies() as replies:
                 equal(replies.ask("SET", 1, 1), "OK", "set")
                 equal(replies.ask("WAITAOF", 1, 0, 5000), [1, 0], "on storage")
-                eventually(lambda: len(list(path.glob("log-*"))) == 2, "the next segment is made")
+                next_segment(path)
                 faults.sync.fail(1)
                 equal(replies.ask("SET", 1, 2), "OK", "the write is answered")
                 if level == "no":

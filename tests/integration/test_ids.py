@@ -9,7 +9,7 @@ import struct
 import threading
 
 import wire
-from data_directory import SMALL, Directory, does_not_start, durable
+from data_directory import SMALL, Directory, does_not_start, durable, next_segment
 from faults import Faults
 from frame_tables import table
 from harness import Server, case, check, equal, error_of, eventually, main, refusal, start
@@ -206,6 +206,7 @@ def ids_wait_for_the_disk():
             server.connect() as writer, server.connect() as reader, server.connect() as frames:
         replies, reads = wire.Replies(writer), wire.Replies(reader)
         equal(ids_of(replies, 1), ([0], [0]), "on storage")
+        next_segment(path)
         faults.sync.held = 1
         writer.sendall(wire.command("ASSIGN", 2))
         eventually(lambda: faults.sync.waiting > 0, "a sync that does not end")

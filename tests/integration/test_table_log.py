@@ -9,7 +9,7 @@ import threading
 import time
 
 import wire
-from data_directory import SMALL, Directory, does_not_start, durable
+from data_directory import SMALL, Directory, does_not_start, durable, next_segment
 from faults import Faults
 from harness import BUILD, Server, case, check, drawn_seed, equal, eventually, main
 
@@ -200,6 +200,7 @@ def replies_of_a_dropped_table():
         create(dropper, "a")
         before = server.metrics()["sherwood_table_capacity_slots"]
         select(writer, "a")
+        next_segment(folder)
         faults.sync.held = 1
         try:
             writer.socket.sendall(wire.command("SET", 1, 1))
@@ -389,6 +390,7 @@ def a_drop_beside_a_broken_log():
         with durable(folder, "always", "--loops", "1", errors="of the log has failed",
                      environment=faults.environment()) as server, server.replies() as dropper, server.connect() as writer:
             equal(dropper.ask("TABLE", "CREATE", "a", "NUMBER", 5), "OK", "CREATE")
+            next_segment(folder)
             faults.sync.held = 1
             try:
                 writer.sendall(wire.frame(wire.SET, [1], [1], table=5))
