@@ -138,6 +138,7 @@ void sw_batches_set_account(struct sw_batches *batches, struct sw_account *accou
     batches->flights.log_bytes = log_bytes;
     batches->write_flights.log_bytes = log_bytes;
     batches->resp_flights.log_bytes = log_bytes;
+    batches->rmw_flights.log_bytes = log_bytes;
 }
 
 void sw_batches_set_gate(struct sw_batches *batches, struct sw_gate *gate)

@@ -228,8 +228,11 @@ def alter_and_restart(memory, *log):
             equal(replies.ask("TABLE", "CREATE", "a", "capacity", first, "max-capacity", of(256 * KIB), "memory-max", of(256 * KIB)), "OK", "CREATE")
             equal(replies.ask("SELECT", "a"), "OK", "SELECT")
             check("would pass its memory-max" in fill(replies), "memory-max")
-            logged = [server.metrics()[f'sherwood_table_log_bytes_total{{table="{name}"}}'] for name in ("a", "default")]
-            check((logged[0] > 16 * table(replies, "a")["keys"]) == ("yes" in log) and logged[1] == 0, logged)
+            logged = lambda: [server.metrics()[f'sherwood_table_log_bytes_total{{table="{name}"}}'] for name in ("a", "default")]  # noqa: E731
+            writes = logged()
+            check((writes[0] > 16 * table(replies, "a")["keys"]) == ("yes" in log) and writes[1] == 0, writes)
+            equal(replies.ask("SET", 1, 2, "IFEQ", 1), "OK", "a read-modify-write command")
+            equal(logged()[0] > writes[0], "yes" in log, "its bytes in the log")
             before = table(replies, "a")
             for words, error in (("memory-max 1K", "more than this memory-max"), (f"memory-min {of(64 * MIB)}", f"memory-min {64 * MIB // memory.part} is more than"),
                                  (f"max-capacity {of(MIB)}", f"was created for at most {slots} slots"), ("default-ttl -1", "default-ttl: '-1' is not a whole number"),
