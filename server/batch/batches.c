@@ -199,6 +199,12 @@ bool sw_batches_release(struct sw_batches *batches, bool leaves)
     return released + sw_flights_release(&batches->flights, leaves) > 0;
 }
 
+bool sw_batches_must_leave(const struct sw_batches *batches, bool reads, uint64_t bytes)
+{
+    return sw_io_arena_is_half_used(batches->io, bytes) &&
+           sw_table_keeps_out(batches->table, reads);
+}
+
 void sw_batches_start(struct sw_batches *batches, struct sw_flight *flight, uint32_t stream)
 {
     flight->batch.stream = stream;

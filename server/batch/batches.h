@@ -151,6 +151,11 @@ bool sw_batches_begin_generation(struct sw_batches *batches);
 /* Have all batches taken effect that were started before this generation began? */
 bool sw_batches_are_of_one_generation(const struct sw_batches *batches);
 
+/* Must a request that needs `bytes` of the arena leave them to requests for other tables? It must
+ * if its table is held, and half of the arena is in use: while it waits it keeps its memory. A
+ * write that must leave comes before further searches of the table. */
+bool sw_batches_must_leave(const struct sw_batches *batches, bool reads, uint64_t bytes);
+
 /* Submits the batch of a frame or of a control command, as sw_flight_start does. Batches of one
  * stream take effect in the order of these calls. Their `done` functions are called in any order.
  */

@@ -112,6 +112,12 @@ void sw_io_arena_free(struct sw_io_arena *arena, void *memory, size_t bytes)
     }
 }
 
+bool sw_io_arena_is_half_used(const struct sw_io_arena *arena, uint64_t bytes)
+{
+    return bytes > 0 && arena->pages_used > 0 &&
+           arena->pages_used + bytes / SW_IO_PAGE >= arena->pages / 2;
+}
+
 void sw_io_arena_check(const struct sw_io_arena *arena)
 {
     size_t free_pages = 0;

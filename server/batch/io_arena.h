@@ -9,6 +9,7 @@
 #ifndef SHERWOOD_SERVER_BATCH_IO_ARENA_H
 #define SHERWOOD_SERVER_BATCH_IO_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,9 @@ void sw_io_arena_fini(struct sw_io_arena *arena);
 void *sw_io_arena_alloc(struct sw_io_arena *arena, size_t bytes);
 /* Frees memory; `bytes` is the size that was given to sw_io_arena_alloc. */
 void sw_io_arena_free(struct sw_io_arena *arena, void *memory, size_t bytes);
+
+/* Would half of the region be in use with `bytes` more, beside memory that is in use now? */
+bool sw_io_arena_is_half_used(const struct sw_io_arena *arena, uint64_t bytes);
 
 /* Asserts that the free extents are sorted and not adjacent, and that they and the pages in use add
  * up to the region. */

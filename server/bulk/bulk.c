@@ -52,14 +52,11 @@ static bool waits_for_table(const struct sw_bulk *bulk, const struct head *head)
            (sw_operation_is_data(request->operation) || request->operation == SW_OPERATION_SCAN);
 }
 
-/* Must a frame of these bytes leave the arena to others? Frames that wait for a held table keep
- * their memory, so they get no more than half of the arena, or one frame. */
+/* Must a frame of these bytes leave the arena to others (sw_batches_must_leave)? It may have
+ * several tables. */
 static bool must_leave(const struct sw_bulk *bulk, const struct head *head, uint64_t bytes)
 {
-    const struct sw_io_arena *arena = bulk->first->io;
-    return bytes > 0 && arena->pages_used > 0 &&
-           arena->pages_used + bytes / SW_IO_PAGE >= arena->pages / 2 &&
-           waits_for_table(bulk, head);
+    return sw_io_arena_is_half_used(bulk->first->io, bytes) && waits_for_table(bulk, head);
 }
 
 /* Returns a frame with arena memory for the bodies of the request and the reply. Returns NULL with

@@ -56,15 +56,18 @@ static void find_inputs(const struct sw_request *request, struct part parts[INPU
 
 /* --- the copies ------------------------------------------------------------------------------- */
 
-/* Reserves memory of the arena. If it has no room now, stalls the connection and returns false. */
+/* Reserves memory of the arena. If it has no room now, or the record must leave it to others,
+ * stalls the connection and returns false. */
 static bool reserve(struct sw_bulk_frame *frame, uint64_t bytes)
 {
     struct sw_conn *conn = frame->conn;
-    if (!sw_conn_arena_is_reserved(conn) && sw_bulk_frame_reserve(frame, bytes)) {
+    const bool reads = !sw_operation_writes(frame->request.operation);
+    const bool leaves = sw_batches_must_leave(frame->table->batches, reads, bytes);
+    if (!leaves && !sw_conn_arena_is_reserved(conn) && sw_bulk_frame_reserve(frame, bytes)) {
         return true;
     }
     SW_COUNT(conn->net->counters, arena_pauses, !conn->retried);
-    sw_conn_stall(conn, SW_STALL_ARENA);
+    sw_conn_stall(conn, leaves ? SW_STALL_HELD : SW_STALL_ARENA);
     return false;
 }
 

@@ -41,7 +41,7 @@ enum sw_stall {
     SW_STALL_BATCH_FULL,  /* the table's RESP batch has no room for the next command */
     SW_STALL_BARRIER,     /* the next command must wait for the replies to earlier ones */
     SW_STALL_ARENA,       /* the arena has no memory for the next frame or scan */
-    SW_STALL_HELD,        /* the table of the next frame is held, and half of the arena is in use */
+    SW_STALL_HELD,        /* the table of either is held, and half of the arena is in use */
     SW_STALL_IN_FLIGHT,   /* the connection has frames-in-flight-max requests without a reply */
     SW_STALL_OUTPUT,      /* the connection has more unsent replies than output-bytes-pause */
     SW_STALL_LOGIN,       /* a password was wrong: the server does not read the next one yet */

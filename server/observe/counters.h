@@ -54,7 +54,7 @@
     X(output_limit_closes, "Connections closed because output-bytes-max was reached.")             \
     X(output_pauses, "Times a connection's input was paused for unsent replies.")                  \
     X(arena_pauses, "Times a connection's input was paused for lack of arena memory, or because "  \
-                    "frames for held tables had half of it.")                                      \
+                    "requests for held tables had half of it.")                                    \
     X(frames_in_flight_pauses, "Times a connection's input was paused at frames-in-flight-max.")   \
     X(turn_pauses, "Times a connection yielded: it had used up its share of an event-loop "        \
                    "iteration, in time or in text replies.")                                       \

@@ -75,13 +75,14 @@ bool sw_control_prepare_scan(struct sw_control *control, uint64_t cursor, uint32
     count = count < shape->scan_ops_max ? count : shape->scan_ops_max;
     size_t keys_bytes = ((size_t)count * shape->key_bytes + 63) / 64 * 64;
     control->memory_bytes = keys_bytes + (size_t)count * shape->value_bytes;
-    if (!sw_conn_arena_is_reserved(conn)) {
+    const bool leaves = sw_batches_must_leave(batches, true, control->memory_bytes);
+    if (!leaves && !sw_conn_arena_is_reserved(conn)) {
         control->memory = sw_io_arena_alloc(batches->io, control->memory_bytes);
     }
     if (control->memory == NULL) {
         free(control);
         SW_COUNT(conn->net->counters, arena_pauses, !conn->retried);
-        sw_conn_stall(conn, SW_STALL_ARENA);
+        sw_conn_stall(conn, leaves ? SW_STALL_HELD : SW_STALL_ARENA);
         return false;
     }
     control->flight.batch = (struct sw_batch){

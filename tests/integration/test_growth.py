@@ -7,6 +7,7 @@ import resource
 import tempfile
 import threading
 
+import ring
 import wire
 from faults import Faults
 from harness import (BUILD, SANITIZED, Moves, Server, Skip, case, check, equal, eventually, main,
@@ -352,7 +353,7 @@ def other_tables_go_on():
 
     with tempfile.TemporaryDirectory() as folder:
         flags = ("--backend", "cpu", "--loops", "1", "--capacity", "4K", "--data-dir", folder, "--appendonly", "yes",
-                 "--appendfsync", "always", "--latency-monitor-threshold", "5", "--arena-bytes", "16M")
+                 "--appendfsync", "always", "--latency-monitor-threshold", "5", "--arena-bytes", "16M", "--unix-socket", f"{folder}/s")
         with Server(*flags, environment=faults.environment()) as server, server.replies() as other, server.connect() as one, \
                 server.connect() as two, server.replies() as three, server.connect() as small, server.replies() as copier:
             equal(other.ask("TABLE", "CREATE", "big", "NUMBER", 7, "CAPACITY", "1M", "MAX-CAPACITY", "4M"), "OK", "CREATE")
@@ -367,6 +368,15 @@ def other_tables_go_on():
             for connection in many:
                 connection.sendall(wire.frame(wire.GET, more, want_values=True, table=7))
             eventually(lambda: server.metrics()["sherwood_arena_pauses_total"] > 0, "frames that get no memory")
+            listing = [server.replies() for _ in range(50)]
+            for replies in listing:
+                equal(replies.ask("SELECT", 7), "OK", "SELECT")
+                replies.socket.sendall(wire.command("SCAN", 0, "COUNT", 65536, "MATCH", 899_999))
+            shared = ring.Ring(server)
+            shared.put(0, ring.numbers(more, 8))
+            for at in range(32):
+                shared.write(shared.record(wire.SET, len(more), {ring.KEYS: 0, ring.OPERANDS: 0}, request_id=at + 1, table=7))
+            eventually(lambda: server.metrics()["sherwood_arena_pauses_total"] >= 100, "commands and records that get none")
             equal(wire.call(small, wire.SET, [4], [40]).status, wire.OK, "a frame for the other table")
             copier.socket.sendall(wire.command("COPY", 1, 6, "DB", 7, "REPLACE"))
             use_other(other, 10)
@@ -377,6 +387,9 @@ def other_tables_go_on():
                 connection.close()
             equal(wire.read_frame(one).status, wire.OK, "the frame that let it grow")
             equal(wire.read_frame(two).found(), [1] * len(more), "a frame behind it")
+            check(all(replies.read()[0] != b"0" for replies in listing), "SCAN that waited for memory")
+            equal([shared.done().status for _ in range(32)], [wire.OK] * 32, "records that waited for memory")
+            shared.close()
             equal([three.read(), three.read()], [6, -1], "commands behind it")
             check(b"table-growth" in str(other.ask("LATENCY", "LATEST")).encode(), "the growth is an event")
             faults.words.map_held = 1
