@@ -69,16 +69,22 @@ static bool may_wait(struct sw_resp_conn *state, size_t size, const struct sw_re
     return state->reparsed <= SW_RESP_PASSES_MAX * conn->net->config->resp_request_bytes_max;
 }
 
+/* Returns the bytes of the text replies that are not written yet. */
+static size_t text_bytes(const struct sw_resp *resp)
+{
+    return resp->filling->text.size + (resp->aside != NULL ? resp->aside->replies.text.size : 0);
+}
+
 /* Carries out a complete command, and counts what it cost. */
 static bool run_counted(struct sw_resp_conn *state, const struct sw_resp_command *arguments)
 {
-    const struct sw_text *text = &state->resp->filling->text;
-    const size_t before = text->size;
+    const struct sw_resp *resp = state->resp;
+    const size_t before = text_bytes(resp);
     const struct sw_command *command =
         sw_command_find(arguments->arguments[0].text, arguments->arguments[0].size);
     const bool done = sw_resp_run(state, command, arguments);
-    sw_iteration_share_add(state, command, arguments,
-                           text->size > before ? text->size - before : 0);
+    const size_t after = text_bytes(resp);
+    sw_iteration_share_add(state, command, arguments, after > before ? after - before : 0);
     return done;
 }
 

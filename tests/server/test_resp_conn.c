@@ -3,6 +3,8 @@
  * test_resp_conn.c - the command loop of a RESP connection: in whatever pieces the bytes come, and
  * whatever a command has to wait for.
  */
+#include "table/instance.h"
+#include "table/robin_hood/cpu/cpu.h"
 #include "tests/server/serve_fixture.h"
 
 #define TIMED_OUT "-ERR Protocol error: the request did not arrive in time\r\n"
@@ -215,14 +217,14 @@ SERVE_TEST(resp_conn, errors_have_their_share_of_an_iteration_too)
 }
 
 /* Sixty connections have no more of an iteration than four. */
-LOOP_TEST(resp_conn, all_reports_together_have_their_share)
+static void share_reports(struct serve *serve, unsigned each)
 {
     enum { COUNT = 60 };
     static struct fake *peers[COUNT];
     size_t before = 0, most = 0;
     for (int i = 0; i < COUNT; i++) {
         peers[i] = serve_open(serve);
-        send_reports(peers[i], 20);
+        send_reports(peers[i], each);
     }
     bool moved = true;
     while (moved) {
@@ -234,11 +236,26 @@ LOOP_TEST(resp_conn, all_reports_together_have_their_share)
         most = out - before > most ? out - before : most;
         before = out;
     }
-    cr_assert_eq(serve->loop->counters.commands[SW_COMMAND_COMMAND], COUNT * 20);
+    cr_assert_eq(serve->loop->counters.commands[SW_COMMAND_COMMAND], COUNT * each);
     cr_assert_lt(most, 3 * SW_ITERATION_TEXT_BYTES_ALL, "%zu bytes in one iteration", most);
     for (int i = 0; i < COUNT; i++) {
         cr_assert_eq(peers[i]->out_bytes, peers[0]->out_bytes, "everybody gets the same");
     }
+}
+
+LOOP_TEST(resp_conn, all_reports_together_have_their_share)
+{
+    share_reports(serve, 20);
+}
+
+/* Replies that pass the batches of a held table count likewise. */
+LOOP_TEST(resp_conn, reports_beside_a_held_table_have_the_same_share)
+{
+    struct sw_phase_lock *lock = &((struct sw_cpu *)serve->table->memory)->lock;
+    (void)sw_phase_lock_enter_uncounted(lock);
+    sw_phase_lock_lengthen(lock);
+    share_reports(serve, 1);
+    sw_phase_lock_leave_write(lock);
 }
 
 /* Neither a request on a key nor a report starves behind connections that ask for many reports. */
