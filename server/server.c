@@ -106,6 +106,7 @@ static void free_server(struct sw_server *server)
     sw_repl_stop(server->repl); /* its threads use what is destroyed next */
     sw_ha_destroy(server->ha);
     sw_repl_destroy(server->repl); /* its threads wake loops */
+    server->repl = NULL;           /* the accounts of tables ask for it until they are closed */
     for (uint32_t i = 0; i < server->loop_count; i++) {
         sw_tables_leave(&server->loops[i].net.tables);
     }
