@@ -31,6 +31,9 @@ struct sw_growth {
     void (*settled)(struct sw_growth *growth, enum sw_growth_memory memory, uint64_t bytes);
     /* Atomic: memory of the table. SW_GROWTH_OF_TABLE: as in sw_table_info.bytes_reserved. */
     uint64_t bytes[SW_GROWTH_MEMORIES];
+    /* Atomic: those of the bytes SW_GROWTH_OF_TABLE that are for expiry times, which the owner is
+     * not asked for. Tables in GPU memory do not report them. */
+    uint64_t times_bytes;
     uint64_t slots; /* atomic: that the table has; 0: it has not reported them yet */
     /* Atomic: the owner permits no more slots than these, and growth stops there; 0: it stops at
      * the limit of the table. */
@@ -98,6 +101,13 @@ static inline void sw_growth_has_host(struct sw_growth *growth, uint64_t bytes)
 {
     if (growth != NULL) {
         __atomic_store_n(&growth->bytes[SW_GROWTH_ROWS_IN_HOST], bytes, __ATOMIC_RELAXED);
+    }
+}
+/* Reports the part for expiry times, before sw_growth_has reports it with the rest. */
+static inline void sw_growth_has_times(struct sw_growth *growth, uint64_t bytes)
+{
+    if (growth != NULL) {
+        __atomic_store_n(&growth->times_bytes, bytes, __ATOMIC_RELAXED);
     }
 }
 /* The table has this number of slots. */

@@ -35,10 +35,21 @@ static bool ignores_limits(const struct sw_ledger *ledger)
            (ledger->follows != NULL && ledger->follows(ledger->owner));
 }
 
+/* Returns the bytes that count beside those of other tables. Nobody refused the memory for expiry
+ * times that loaded tables, or those of the primary, took beyond the limit. */
+static uint64_t counted_of(const struct sw_account *account, enum sw_growth_memory memory)
+{
+    const uint64_t bytes = bytes_of(account, memory);
+    const uint64_t times = memory == SW_GROWTH_OF_TABLE && ignores_limits(account->ledger)
+                               ? __atomic_load_n(&account->growth.times_bytes, __ATOMIC_RELAXED)
+                               : 0;
+    return bytes - (times < bytes ? times : bytes);
+}
+
 /* Returns the bytes that count for the table: its memory, or its memory-min. */
 static uint64_t share_of(const struct sw_account *account, enum sw_growth_memory memory)
 {
-    const uint64_t bytes = bytes_of(account, memory);
+    const uint64_t bytes = counted_of(account, memory);
     return memory == SW_GROWTH_OF_TABLE ? larger(bytes, account->bytes_min) : bytes;
 }
 
@@ -65,8 +76,8 @@ static bool exceeds(const struct sw_account *account, enum sw_growth_memory memo
 static enum sw_ledger_refusal check(const struct sw_account *account, uint64_t all, uint64_t more,
                                     uint64_t bytes_min, uint64_t bytes_max)
 {
-    const uint64_t own = bytes_of(account, SW_GROWTH_OF_TABLE) + more;
-    if (bytes_max != 0 && own > bytes_max) {
+    const uint64_t own = counted_of(account, SW_GROWTH_OF_TABLE) + more;
+    if (bytes_max != 0 && bytes_of(account, SW_GROWTH_OF_TABLE) + more > bytes_max) {
         return SW_LEDGER_TABLE_MAX;
     }
     return exceeds(account, SW_GROWTH_OF_TABLE, all, larger(own, bytes_min),

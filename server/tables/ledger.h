@@ -12,9 +12,9 @@
  *     the sum over all tables of the larger of memory and memory-min <= tables-memory-max.
  *
  * So no table takes memory that another one was promised. While a table grows, its old and its new
- * arrays count. Memory for expiry times counts as soon as it is allocated, and is not refused. A
- * table that moves to fewer slots gives memory back, so no limit refuses its new arrays; they
- * count.
+ * arrays count. Memory for expiry times counts as soon as it is allocated, and is not refused.
+ * While a data directory is loaded, and on a replica, it does not count. A table that moves to
+ * fewer slots gives memory back, so no limit refuses its new arrays; they count.
  *
  * A refused growth is not queued: the write that needs it gets an error. Tables ask again with a
  * write a second later, or as soon as the ledger would permit that growth (sw_growth.is_eased).

@@ -373,6 +373,28 @@ def a_full_table_is_loaded():
 
 
 @case
+def start_with_times():
+    """a server whose expiry times took more than tables-memory-max starts again with the same options"""
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ("--capacity", "1K", "--max-capacity", "1M", "--tables-memory-max", "2M", "--data-dir", folder)
+        with Server(*flags) as server, server.replies() as replies:
+            equal(replies.ask("TABLE", "CREATE", "a", "capacity", "1K", "max-capacity", "1M"), "OK", "CREATE")
+            equal(replies.ask("SELECT", "a"), "OK", "SELECT")
+            check("cannot grow" in HOST.fill(replies), "a table that takes all")
+            keys = int(table(replies, "a")["keys"])
+            equal(replies.ask("SELECT", "default"), "OK", "SELECT")
+            check("cannot grow" in HOST.fill(replies), "the other one takes the rest")
+            equal(replies.ask("TABLE", "ALTER", "default", "default-ttl", 100_000), "OK", "ALTER")
+            times = int(table(replies, "default")["keys"])
+            for first in range(0, times, 1000):
+                equal(replies.ask("MSET", *(word for key in range(first, first + 1000) for word in (key, key))), "OK", "MSET")
+            check(sum(int(table(replies, name)["bytes"]) for name in ("a", "default")) > 2 * MIB, "times take more than the limit")
+            equal(replies.ask("SAVE"), "OK", "SAVE")
+        with Server(*flags) as server, server.replies() as replies:
+            equal([int(table(replies, name)["keys"]) for name in ("default", "a")], [times, keys], "keys behind the restart")
+
+
+@case
 def a_load_names_the_limit():
     """a start that tables-memory-max refuses the memory of a table names this option: of one table, of several, and of a log"""
     with tempfile.TemporaryDirectory() as folder:

@@ -146,3 +146,21 @@ Test(ledger, limits_change_beside_too_much_memory)
     cr_assert_not(grows(1, 31, 1));
     cr_assert_eq(sw_account_refusal(&accounts[1]), SW_LEDGER_TABLES_MAX);
 }
+
+/* Memory for expiry times is not refused, so tables may have more than their limit. A start must
+ * load such tables, and a replica must follow them. */
+Test(ledger, times_do_not_count_while_tables_load)
+{
+    sw_growth_has_times(&accounts[1].growth, 50);
+    sw_growth_has(&accounts[1].growth, 70);
+    cr_assert_not(grows(0, 20, 20));
+    cr_assert_eq(sw_account_refusal(&accounts[0]), SW_LEDGER_TABLES_MAX);
+    ledger.loads = true;
+    cr_assert_not(grows(0, 50, 41));
+    cr_assert(grows(0, 40, 40));
+    sw_growth_settled(&accounts[0].growth, 40);
+    cr_assert(grows(1, 90, 40), "its own times do not count either");
+    sw_growth_settled(&accounts[1].growth, 40);
+    ledger.loads = false;
+    cr_assert_not(grows(0, 20, 20));
+}

@@ -226,6 +226,7 @@ static void publish(struct sw_cpu *cpu)
     cpu->facts.expires_next = cpu->facts.expires > 0 ? expiry->pass.next : 0;
     cpu->facts.expires_mean = cpu->facts.expires > 0 ? expiry->pass.mean_at : 0;
     cpu->facts.clock_steps = expiry->pass.clock_steps;
+    sw_growth_has_times(cpu->config.growth, bytes);
     sw_growth_has(cpu->config.growth, cpu->facts.bytes_reserved);
     pthread_mutex_unlock(&cpu->facts_mutex);
 }
