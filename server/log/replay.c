@@ -24,6 +24,7 @@
 
 /* The replay of one table. */
 struct replay {
+    const struct replays *all; /* this one and those of the other tables */
     uint32_t id;
     struct sw_replay_table of;
     struct sw_queue *queue;
@@ -106,6 +107,39 @@ static int finish_one(struct replay *replay, char reason[SW_WAL_REASON_BYTES])
     return status == SW_OK ? 0 : refuse_batch(replay, status, reason);
 }
 
+/* Takes the slots that other tables do not need. The log has no RESIZE, so they may have more slots
+ * than when a client wrote the log. Returns whether one had. */
+static bool shrink_others(const struct replay *replay)
+{
+    bool some = false;
+    for (size_t i = 0; i < replay->all->count; i++) {
+        const struct replay *other = replay->all->of[i];
+        struct sw_batch least = {.kind = SW_BATCH_RESIZE, .capacity = 1};
+        struct sw_table_info before, after;
+        sw_table_info(other->of.table, &before);
+        if (other != replay && other->in_flight == 0 &&
+            sw_batch_run(other->queue, &least) == SW_OK) {
+            sw_table_info(other->of.table, &after);
+            some |= after.capacity_slots < before.capacity_slots;
+        }
+    }
+    return some;
+}
+
+/* Ends a batch with this status. No other batch of the table is in flight. If the table cannot
+ * grow, tries again with fewer slots of other tables. */
+static int end_at_once(struct replay *replay, struct sw_batch *batch, const struct sw_batch *made,
+                       int status, char reason[SW_WAL_REASON_BYTES])
+{
+    if (status == SW_E_FULL && shrink_others(replay)) {
+        *batch = *made;
+        batch->remove_count = 0; /* the first attempt has removed these keys */
+        status = sw_batch_run(replay->queue, batch);
+    }
+    replay->replayed->operations += made->count;
+    return status == SW_OK ? 0 : refuse_batch(replay, status, reason);
+}
+
 static int submit(struct replay *replay, const struct sw_batch *made,
                   char reason[SW_WAL_REASON_BYTES])
 {
@@ -117,6 +151,10 @@ static int submit(struct replay *replay, const struct sw_batch *made,
     int status = sw_batch_submit(replay->queue, batch);
     if (status != SW_OK) {
         return refuse_batch(replay, status, reason);
+    }
+    if (replay->in_flight == 0 &&
+        (status = sw_batch_poll(replay->queue, batch)) != SW_PENDING) { /* in host memory: always */
+        return end_at_once(replay, batch, made, status, reason);
     }
     replay->in_flight++;
     replay->replayed->operations += batch->count;
@@ -208,13 +246,14 @@ static void close_replay(struct replay *replay)
     free(replay);
 }
 
-static struct replay *open_replay(struct replays *replays, uint32_t id,
+static struct replay *open_replay(const struct replays *replays, uint32_t id,
                                   const struct sw_replay_table *found)
 {
     struct replay *replay = calloc(1, sizeof(*replay));
     if (replay == NULL) {
         return NULL;
     }
+    replay->all = replays;
     replay->id = id;
     replay->of = *found;
     replay->replayed = replays->replayed;

@@ -395,6 +395,29 @@ def start_with_times():
 
 
 @case
+def start_after_a_resize():
+    """a table that grew into the memory that RESIZE took from another one has room when the log is replayed, which has no RESIZE"""
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ("--capacity", "1K", "--max-capacity", "1M", "--tables-memory-max", "6M", "--data-dir", folder, "--appendonly", "yes", "--appendfsync", "always")
+        with Server(*flags) as server, server.replies() as replies:
+            for name, ttl in (("a", 0), ("b", 100_000)):
+                equal(replies.ask("TABLE", "CREATE", name, "capacity", "1K", "max-capacity", "1M", "default-ttl", ttl), "OK", "CREATE")
+            keys = {"default": 0}
+            for name in ("a", "default", "b"):
+                equal(replies.ask("SELECT", name), "OK", "SELECT")
+                check("cannot grow" in HOST.fill(replies), name)
+                keys[name] = int(table(replies, name)["keys"])
+                if name == "default":
+                    equal([replies.ask("FLUSHDB"), replies.ask("RESIZE", "1K")], ["OK", 1024], "the memory of default")
+                    keys[name] = 0
+            equal(replies.ask("MSET", 1, 10**9, 2, 10**9), "OK", "a write behind them")
+            server.end_by_kill()
+        with Server(*flags) as server, server.replies() as replies:
+            equal({name: int(table(replies, name)["keys"]) for name in keys}, keys, "keys behind the restart")
+            equal([replies.ask("SELECT", "b"), replies.ask("MGET", 1, 2, 3)], ["OK", [b"1000000000", b"1000000000", b"3"]], "values")
+
+
+@case
 def a_load_names_the_limit():
     """a start that tables-memory-max refuses the memory of a table names this option: of one table, of several, and of a log"""
     with tempfile.TemporaryDirectory() as folder:
