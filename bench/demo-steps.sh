@@ -34,7 +34,7 @@ shown() {
     local expected=$1 answer
     shift
     printf '$ %s\n' "$*"
-    answer=$("$@" 2>&1) || fail "$*"
+    answer=$("$@" 2>&1) || fail "$*: $answer"
     printf '%s\n' "$answer"
     [ "$answer" = "$expected" ] || fail "$*: expected $expected"
 }

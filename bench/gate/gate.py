@@ -16,15 +16,14 @@ import re
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "serve" if (HERE.parent / "serve").is_dir() else HERE))
 # pylint: disable=wrong-import-position
-from daemons import Failed  # noqa: E402
+from failures import Failed, made, sentence, write_file  # noqa: E402
 from results import RATE, Row  # noqa: E402
-from study import RESP_CONNECTIONS, RESP_KEYS, Study, add_options, number, parsed, raise_open_files  # noqa: E402
+from study import RESP_CONNECTIONS, RESP_KEYS, Study, add_options, number, parsed, run_study  # noqa: E402
 from verdict import LEAST, Measured, record, slower, table, turns, verdict  # noqa: E402
 
 PARTS = ["served", "table", "rows", "cache", "cuckoo", "device"]
@@ -249,6 +248,7 @@ class Gate:
 
     def __init__(self, options, work):
         self.options, self.begun = options, time.monotonic()
+        made(options.results, "--results")
         self.sides = {"this": Side("this", options.build, options, work), "base": Side("base", options.base, options, work)}
         self.rates = rates(options)
         self.took = {}
@@ -289,7 +289,7 @@ class Gate:
             try:
                 found = getattr(side, part)()
             except (Failed, OSError) as failed:
-                self.errors.append(f"{part}, {'this build' if name == 'this' else 'base'}: {failed}")
+                self.errors.append(f"{part}, {'this build' if name == 'this' else 'base'}: {sentence(failed)}")
                 continue
             for rate in self.rates[part]:
                 if rate.name in found:
@@ -338,7 +338,7 @@ class Gate:
         text = "\n".join([*head, *table(measured), "", *errors, *words]) + "\n"
         for name in self.sides.values():
             name.results.write_summary()
-        (self.options.output / "gate.txt").write_text(text, encoding="utf-8")
+        write_file(self.options.output / "gate.txt", text)
         print(text, end="")
         if measured:
             file = self.options.results / folder / "gate.csv"
@@ -355,11 +355,5 @@ def output_of(*command):
         return ""
 
 
-def main():
-    raise_open_files()
-    with tempfile.TemporaryDirectory(prefix="sherwood-gate-") as work:
-        sys.exit(Gate(arguments(), work).run())
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(run_study(Gate, arguments))

@@ -2,7 +2,10 @@
 """verdict - the arithmetic of the gate: turns, ratios, the printed table, and the file with a row for each commit."""
 
 import csv
+import io
 import statistics
+
+from failures import write_file
 
 LEAST = 0.95
 # A character of the bar is this difference of a ratio from 1; each half of the bar has BAR_WIDTH characters.
@@ -122,7 +125,8 @@ def record(file, date, commit, base, measured):
         row[f"{rate.name}_ratio"] = "" if found is None else f"{found:.3f}"
     names += [name for name in row if name not in names]
     file.parent.mkdir(parents=True, exist_ok=True)
-    with open(file, "w", encoding="utf-8", newline="") as new:
-        writer = csv.DictWriter(new, names, restval="", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows([*rows, row])
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows([*rows, row])
+    write_file(file, text.getvalue())

@@ -60,7 +60,9 @@ static int dial_unix(const char *path, int timeout_ms, char *text, size_t text_b
     strcpy(address.sun_path, path);
     int fd = connect_socket((const struct sockaddr *)&address, sizeof(address), timeout_ms);
     if (fd < 0) {
-        snprintf(text, text_bytes, "cannot connect to unix:%s: %s", path, strerror(errno));
+        snprintf(text, text_bytes,
+                 "cannot connect to unix:%s: %s: start the server there, or name another address",
+                 path, strerror(errno));
     }
     return fd;
 }
@@ -107,7 +109,7 @@ int sw_load_connect(const char *address, int timeout_ms, char *text, size_t text
     struct addrinfo *list, hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     int status = getaddrinfo(host, port, &hints, &list);
     if (status) {
-        snprintf(text, text_bytes, "%s: %s", address, gai_strerror(status));
+        snprintf(text, text_bytes, "%s: %s: check the host name", address, gai_strerror(status));
         return -1;
     }
     int fd = -1;
@@ -117,7 +119,9 @@ int sw_load_connect(const char *address, int timeout_ms, char *text, size_t text
     int error = errno;
     freeaddrinfo(list);
     if (fd < 0) {
-        snprintf(text, text_bytes, "cannot connect to %s: %s", address, strerror(error));
+        snprintf(text, text_bytes,
+                 "cannot connect to %s: %s: start the server there, or name another address",
+                 address, strerror(error));
         return -1;
     }
     int on = 1;

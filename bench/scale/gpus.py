@@ -22,9 +22,10 @@ import time
 SERVE = pathlib.Path(__file__).resolve().parents[1] / "serve"
 sys.path.insert(0, str(SERVE if SERVE.is_dir() else pathlib.Path(__file__).resolve().parent))
 # pylint: disable=wrong-import-position
-from daemons import Failed, facts  # noqa: E402
+from daemons import facts  # noqa: E402
+from failures import Failed, positive  # noqa: E402
 from results import RATE, Row  # noqa: E402
-from study import Study, add_options, number, parsed  # noqa: E402
+from study import Study, add_options, number, parsed, run_study  # noqa: E402
 
 PARTS = ["sockets", "null", "regions", "device", "cluster"]
 # Share of the shortest load's time during which all loads must run; otherwise the study runs them again.
@@ -87,6 +88,18 @@ class Gpus(Study):
         times = os.times()
         return sum(daemon.usage()[0] for daemon in daemons) + times.children_user + times.children_system
 
+    def printed(self, runs):
+        """What each of these processes printed, and when it ended: [(output, errors, seconds)]. If one takes too long, ends all."""
+        limit = self.options.row_seconds
+        try:
+            return [(*run.communicate(timeout=limit), time.monotonic()) for run in runs]
+        except subprocess.TimeoutExpired as late:
+            raise Failed(f"{' '.join(map(str, late.cmd))}: not done within {limit:.0f} s") from late
+        finally:
+            for run in runs:
+                run.kill()
+                run.wait()
+
     def together(self, daemons, operation, words):
         """Loads each daemon for the same time: (their phases, processors in use by daemons and loads, bytes a key that went
         through sockets)."""
@@ -95,11 +108,10 @@ class Gpus(Study):
             commands = [self.command(daemon.unix(), "-o", operation, *words) for daemon in daemons]
             loads = [subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                       stderr=subprocess.PIPE, text=True) for command in commands]
-            phases, ends = [], []
-            for command, load in zip(commands, loads):
-                output, errors = load.communicate(timeout=self.options.row_seconds)
-                ends.append(time.monotonic())
-                phases.append(self.phases(command, load.returncode, output, errors, hits=1)[-1])
+            printed = self.printed(loads)
+            ends = [end for _, _, end in printed]
+            phases = [self.phases(command, load.returncode, output, errors, hits=1)[-1]
+                      for command, load, (output, errors, _) in zip(commands, loads, printed)]
             took, busy = time.monotonic() - begun, self.used(daemons) - used
             shared = min(ends) - max(end - phase["seconds"] for end, phase in zip(ends, phases))
             if shared >= TOGETHER * min(phase["seconds"] for phase in phases):
@@ -110,7 +122,7 @@ class Gpus(Study):
         """So many daemons with a topology that gives each as many slots, as sherwood-cli makes it."""
         file = pathlib.Path(tempfile.mkdtemp(dir=self.work)) / "topology.json"
         nodes = ",".join(f"127.0.0.1:{port}" for port in free_ports(count))
-        done = subprocess.run([self.build / "sherwood-cli", "cluster", "create", "--nodes", nodes, "--output", file],
+        done = subprocess.run([self.built("sherwood-cli"), "cluster", "create", "--nodes", nodes, "--output", file],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         flags = [line.split() for line in re.findall(r"sherwoodd (--port .*)$", done.stdout, re.MULTILINE)]
         if done.returncode != 0 or len(flags) != count:
@@ -199,7 +211,7 @@ class Gpus(Study):
         runs = [subprocess.Popen([program, self.build / "sherwoodd", "--rates"], stdin=subprocess.DEVNULL, text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                  env={**os.environ, "CUDA_VISIBLE_DEVICES": str(gpu)}) for gpu in range(count)]
-        said = [run.communicate(timeout=self.options.row_seconds)[0] for run in runs]
+        said = [output for output, _, _ in self.printed(runs)]
         if any(run.returncode for run in runs):
             raise Failed("test_attach_gpu --rates: " + next(t for r, t in zip(runs, said) if r.returncode)[-400:])
         rates = {}
@@ -226,19 +238,18 @@ def counts(text):
     return found
 
 
-def main():
+def arguments():
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_options(parser, "scale", PARTS)
     parser.add_argument("--gpus", type=counts, default=[1, 2, 4], help="how many daemons, each on a GPU (1,2,4)")
     parser.add_argument("--slots", type=number, default=1 << 26, help="of each table (64Mi)")
     parser.add_argument("--frame", type=number, default=1 << 18, help="keys a frame (256Ki)")
-    parser.add_argument("--depth", type=int, default=2, help="frames in flight on each connection (%(default)s)")
+    parser.add_argument("--depth", type=positive, default=2, help="frames in flight on each connection (%(default)s)")
     options = parsed(parser, "scale", PARTS)
-    with tempfile.TemporaryDirectory(prefix="sherwood-gpus-") as work:
-        study = Gpus(options, pathlib.Path(work))
-        options.parts.append("ratios")
-        return study.run()
+    options.parts.append("ratios")
+    return options
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_study(Gpus, arguments))

@@ -21,10 +21,16 @@ import sys
 import tempfile
 import time
 
-import numpy
-
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT / "bench/serve"))
+# pylint: disable=wrong-import-position
+from failures import Failed, ended, made, program_in, write_file  # noqa: E402
+
+try:
+    import numpy
+except ImportError as absent:
+    sys.exit(f"model.py: error: {absent}: install python3-numpy")
 HEAD = "study,library,operation,slot_bits,F,batch,metric,value,unit"
 PARTS = ["rates", "tails", "hot", "links", "map", "stampede"]
 NODES = [1 << i for i in range(11)]
@@ -75,7 +81,7 @@ class Curve:
                              if r["operation"] == operation and r["slot_bits"] == "64" and r["F"] == "0.85"
                              and r["metric"] == "keys_per_second" and r["library"] == "sherwood")
         if len(self.points) < 2:
-            sys.exit(f"error: the served rates have no two sizes of frames of {operation} at F 0.85, 32-bit keys")
+            raise Failed(f"the served rates have no two sizes of frames of {operation} at F 0.85, 32-bit keys")
         self.frame, self.key = self.fitted()
 
     def fitted(self):
@@ -97,8 +103,7 @@ class Curve:
 
 class Results:
     def __init__(self, output):
-        output.mkdir(parents=True, exist_ok=True)
-        self.raw = open(output / "raw.csv", "w", encoding="ascii")
+        self.raw = open(made(output, "--output") / "raw.csv", "w", encoding="ascii")
         self.raw.write(HEAD + "\n")
         self.output, self.rows = output, []
 
@@ -109,7 +114,7 @@ class Results:
         self.rows.append(f"scaling,{library},{operation},,{nodes},{batch},{metric},{value:.6g},{unit}")
 
     def write(self):
-        (self.output / "summary.csv").write_text("\n".join([HEAD, *self.rows]) + "\n", encoding="ascii")
+        write_file(self.output / "summary.csv", "\n".join([HEAD, *self.rows]) + "\n")
 
 
 # --- rates: a call of B keys becomes a frame of B/N keys for each of N nodes -----------------------
@@ -197,11 +202,13 @@ class Node:
             self.port = free.getsockname()[1]
         addresses = [f"127.0.0.1:{self.port}"] + [f"10.{i >> 16}.{i >> 8 & 255}.{i & 255}:7379" for i in range(1, nodes)]
         topology = work / f"topology-{nodes}.json"
-        subprocess.run([build / "sherwood-cli", "cluster", "create", "--nodes", ",".join(addresses), "--output", topology],
-                       check=True, stdout=subprocess.DEVNULL)
+        made_it = subprocess.run([program_in(build, "sherwood-cli"), "cluster", "create", "--nodes", ",".join(addresses), "--output",
+                                  topology], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if made_it.returncode != 0:
+            raise Failed(f"sherwood-cli cluster create: {made_it.stderr.strip() or f'exit status {made_it.returncode}'}")
         self.file_bytes = topology.stat().st_size
         self.process = subprocess.Popen(
-            [build / "sherwoodd", "--backend", "cpu", "--capacity", "64K", "--loops", "1", "--port", str(self.port),
+            [program_in(build, "sherwoodd"), "--backend", "cpu", "--capacity", "64K", "--loops", "1", "--port", str(self.port),
              "--bind", "127.0.0.1", "--http-port", "0", "--cluster-config", topology, "--cluster-announce-ip", "127.0.0.1"],
             stdout=subprocess.DEVNULL, stderr=open(work / f"node-{nodes}.log", "wb"))
         self.log = work / f"node-{nodes}.log"
@@ -213,7 +220,7 @@ class Node:
                 return socket.create_connection(("127.0.0.1", self.port), 5)
             except OSError:
                 time.sleep(0.02)
-        sys.exit(f"error: the daemon does not serve: {self.log.read_text(encoding='utf-8', errors='replace')[-600:]}")
+        raise Failed(f"the daemon does not serve: {self.log.read_text(encoding='utf-8', errors='replace')[-600:]}")
 
     def stop(self):
         self.process.terminate()
@@ -228,10 +235,10 @@ def asked(connection, word, times):
     while not answer.endswith(b"+PONG\r\n"):
         piece = connection.recv(1 << 20)
         if not piece:
-            sys.exit(f"error: the daemon closed the connection at CLUSTER {word}")
+            raise Failed(f"the daemon closed the connection at CLUSTER {word}")
         answer += piece
     if answer.startswith(b"-"):
-        sys.exit(f"error: CLUSTER {word}: {answer[:200]!r}")
+        raise Failed(f"CLUSTER {word}: {answer[:200]!r}")
     return (len(answer) - 7) // times, (time.perf_counter() - begun) / times
 
 
@@ -303,6 +310,8 @@ def plot(output, say):
 
 def main():
     options = parsed()
+    for name in ("sherwood-cli", "sherwoodd") if "map" in options.parts else ():
+        program_in(options.build, name)
     code = commit()  # before the first result, which may itself change the checkout
     begun = time.monotonic()
 
@@ -314,7 +323,7 @@ def main():
     alone = {r["metric"]: float(r["value"]) * 1e-6 for r in served
              if r["operation"] == "resp_get_one" and r["library"] == "sherwood" and r["unit"] == "us"}
     if not {"latency_p50", "latency_p99"} <= alone.keys():
-        sys.exit(f"error: {options.served} has no latencies of resp_get_one, which the tails begin with")
+        raise Failed(f"{options.served} has no latencies of resp_get_one, which the tails begin with")
     curves = {operation: Curve(served, operation) for operation in ("get", "update")}
     results = Results(options.output)
     say(f"into {options.output}, seed {options.seed}")
@@ -333,7 +342,7 @@ def main():
         elif sizes:
             stampede(options, sizes, results, say)
         else:
-            sys.exit("error: the part stampede needs the part map before it")
+            raise Failed("the part stampede needs the part map before it")
     results.write()
     source = options.served.resolve()
     source = source.relative_to(ROOT) if source.is_relative_to(ROOT) else source.name
@@ -342,11 +351,12 @@ def main():
             "link": f"{options.link_gbit:g} Gbit/s, {options.network_us:g} us one way", "clients": options.clients,
             "calls": options.calls, "seed": options.seed, "machine of the map": platform.processor() or platform.machine(),
             "processors": os.cpu_count(), "numpy": numpy.__version__, "seconds": round(time.monotonic() - begun)}
-    (options.output / "run_info.txt").write_text("".join(f"{k}: {v}\n" for k, v in info.items()), encoding="utf-8")
+    write_file(options.output / "run_info.txt", "".join(f"{k}: {v}\n" for k, v in info.items()))
     if len(options.parts) == len(PARTS):
         plot(options.output, say)
     say(f"done: {options.output}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(ended(main))

@@ -11,13 +11,13 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 # pylint: disable=wrong-import-position
-from daemons import Failed, Redis, Sherwood  # noqa: E402
+from daemons import Redis, Sherwood  # noqa: E402
+from failures import Failed, positive  # noqa: E402
 from results import RATE, Row  # noqa: E402
-from study import Study, add_options, number, parsed  # noqa: E402
+from study import Study, add_options, number, parsed, run_study  # noqa: E402
 
 PARTS = ("compare",)
 CAPACITY = number("16Mi")
@@ -33,9 +33,9 @@ def arguments():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     add_options(parser, "serve", PARTS)
-    parser.add_argument("--keys", type=int, default=1000000, help="keys of each tool in both servers (%(default)s)")
-    parser.add_argument("--depth", type=int, default=2, help="frames in flight on each connection (%(default)s)")
-    parser.add_argument("--io-threads", type=int, default=1, help="of redis, which recommends more only with 4 cores and more "
+    parser.add_argument("--keys", type=positive, default=1000000, help="keys of each tool in both servers (%(default)s)")
+    parser.add_argument("--depth", type=positive, default=2, help="frames in flight on each connection (%(default)s)")
+    parser.add_argument("--io-threads", type=positive, default=1, help="of redis, which recommends more only with 4 cores and more "
                         "(%(default)s)")
     parser.set_defaults(repetitions=5, seconds=3, connections=4, row_seconds=600, loops=None)
     return parsed(parser, "serve", PARTS)
@@ -134,10 +134,5 @@ class Compare(Study):
         self.ratios()
 
 
-def main():
-    with tempfile.TemporaryDirectory(prefix="sherwood-serve-") as work:
-        sys.exit(Compare(arguments(), work).run())
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(run_study(Compare, arguments))

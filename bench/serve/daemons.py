@@ -12,12 +12,10 @@ import socket
 import subprocess
 import time
 
+from failures import Failed, sentence
+
 START_SECONDS_MAX = 90
 STOP_SECONDS_MAX = 20
-
-
-class Failed(Exception):
-    """A server that does not do what it must, or a row that is no number."""
 
 
 def ask(address, *words):
@@ -61,9 +59,12 @@ class Server:
         self.log = log
         self.was_killed = False
         with open(log, "wb") as file:
-            # pylint: disable-next=consider-using-with
-            self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
-                                            env=environment(command[0]))
+            try:
+                # pylint: disable-next=consider-using-with
+                self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+                                                env=environment(command[0]))
+            except OSError as error:
+                raise Failed(f"{command[0]} cannot be started: {error.strerror}: build it again") from error
 
     def wait_until(self, ready):
         """Waits until `ready` returns something true, and returns that."""

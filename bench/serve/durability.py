@@ -19,9 +19,10 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 # pylint: disable=wrong-import-position
 import disk  # noqa: E402
-from daemons import Failed, Redis, ask, facts  # noqa: E402
+from daemons import Redis, ask, facts  # noqa: E402
+from failures import Failed, made  # noqa: E402
 from results import RATE, Row  # noqa: E402
-from study import DRAWN_KEYS, MAX_LOAD, RESP_CONNECTIONS, RESP_KEYS, Study, add_options, number, parsed  # noqa: E402
+from study import DRAWN_KEYS, MAX_LOAD, RESP_CONNECTIONS, RESP_KEYS, Study, add_options, number, parsed, run_study  # noqa: E402
 
 PARTS = ("frames", "resp", "snapshot")
 FILL = 0.85
@@ -71,8 +72,7 @@ def arguments():
     add("--log-slots", type=number, default=number("16Mi"), help="of the tables that have a log (16Mi)")
     add("--data", type=pathlib.Path, help="folder for data directories, on the disk that is measured (--output)")
     options = parsed(parser, "durability", PARTS)
-    options.data = (options.data or options.output).resolve()
-    options.data.mkdir(parents=True, exist_ok=True)
+    options.data = made(options.data, "--data").resolve() if options.data else made(options.output, "--output").resolve()
     return options
 
 
@@ -392,10 +392,5 @@ class Durability(Study):
         self.repeated("snapshot", [("of a large table", self.snapshot_steps)])
 
 
-def main():
-    with tempfile.TemporaryDirectory(prefix="sherwood-durability-") as work:
-        sys.exit(Durability(arguments(), work).run())
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(run_study(Durability, arguments))

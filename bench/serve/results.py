@@ -3,6 +3,8 @@
 
 import statistics
 
+from failures import write_file
+
 HEAD = "study,library,operation,slot_bits,F,batch,metric,value,unit"
 RATE = "keys_per_second"
 # Operations with a ratio of their rate to the rate of gets by the same frames or pipelines.
@@ -99,10 +101,8 @@ class Results:
         return out
 
     def write_summary(self):
-        with open(self.output / "summary.csv", "w", encoding="ascii") as file:
-            file.write(HEAD + "\n")
-            for key, metric, unit, value in self.summary():
-                file.write(f"{','.join(key)},{metric},{value:.12g},{unit}\n")
+        rows = [f"{','.join(key)},{metric},{value:.12g},{unit}" for key, metric, unit, value in self.summary()]
+        write_file(self.output / "summary.csv", "\n".join([HEAD, *rows]) + "\n")
 
 
 # --- the bars ------------------------------------------------------------------------------------

@@ -14,14 +14,14 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 # pylint: disable=wrong-import-position
-from daemons import Failed, Redis  # noqa: E402
+from daemons import Redis  # noqa: E402
+from failures import Failed  # noqa: E402
 from results import RATE, Row  # noqa: E402
-from study import (DEPTHS, DRAWN_KEYS, MAX_LOAD, RESP_CONNECTIONS, RESP_KEYS, Study, add_options, number,  # noqa: E402
-                   parsed, raise_open_files)
+from study import (DEPTHS, DRAWN_KEYS, MAX_LOAD, RESP_CONNECTIONS, RESP_KEYS, Study, add_options, number, numbers,  # noqa: E402
+                   parsed, run_study)
 
 HERE = pathlib.Path(__file__).resolve().parent
 PARTS = ("frames32", "clients", "frames64", "null", "cluster", "redis", "engines", "rows")
@@ -63,15 +63,14 @@ def arguments():
     add_options(parser, "served", PARTS)
     add = parser.add_argument
     add("--slots", type=number, default=number("64Mi"), help="slots of the table (64Mi)")
-    add("--frames", help=f"keys a frame ({FRAMES}; of the part gets {GET_FRAMES})")
+    add("--frames", type=numbers, help=f"keys a frame ({FRAMES}; of the part gets {GET_FRAMES})")
     add("--row-bytes", type=int, default=256, help="bytes of a row of floats (%(default)s)")
     add("--row-slots", type=number, default=number("16Mi"), help="slots of the table of rows (16Mi)")
     add("--host-slots", type=number, default=number(HOST_SLOTS), help="slots of the table in host memory (%(default)s)")
     add("--host-keys", type=number, default=HOST_KEYS, help="keys in it (%(default)s)")
     add("--idle", type=int, default=10000, help="silent connections (%(default)s)")
     options = parsed(parser, "served", PARTS + OTHER_PARTS)
-    options.get_frames, options.frames = ([number(text) for text in (options.frames or standard).split(",")]
-                                          for standard in (GET_FRAMES, FRAMES))
+    options.get_frames, options.frames = (options.frames or numbers(standard) for standard in (GET_FRAMES, FRAMES))
     if set(options.frames) - set(DEPTHS):
         parser.error(f"frames have {', '.join(map(str, DEPTHS))} keys")
     if "tables" in options.parts and options.slots < 2 * TABLES_MULTIPLE:
@@ -446,11 +445,5 @@ class Served(Study):
             self.errors.append("gnuplot failed")
 
 
-def main():
-    raise_open_files()
-    with tempfile.TemporaryDirectory(prefix="sherwood-served-") as work:
-        sys.exit(Served(arguments(), work).run())
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(run_study(Served, arguments))

@@ -14,9 +14,11 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
-from daemons import Failed, Sherwood, environment
+from daemons import Sherwood, environment
+from failures import Failed, ended, made, positive, program_in, sentence, write_file
 from results import RATE, Results, bar_of, bars
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -46,6 +48,11 @@ def number(text):
     return int(found.group(1)) << {None: 0, "Ki": 10, "Mi": 20, "Gi": 30}[found.group(2)]
 
 
+def numbers(text):
+    """4Ki,64Ki: a list of numbers."""
+    return [number(part) for part in text.split(",")]
+
+
 def add_options(parser, name, parts):
     """The options that every study has; `name` is its folder's."""
     cores = os.cpu_count() or 1
@@ -54,14 +61,14 @@ def add_options(parser, name, parts):
     add("--build", type=pathlib.Path, help="folder of the programs (build, or that of the bundle)")
     add("--parts", default=",".join(parts), help="which parts, in this order (%(default)s)")
     add("--quick", action="store_true", help="one repetition, rows of half the time")
-    add("--repetitions", type=int, default=3, help="of everything; medians are told (%(default)s)")
+    add("--repetitions", type=positive, default=3, help="of everything; medians are told (%(default)s)")
     add("--seconds", type=float, default=1, help="of a row that lasts as long as it is asked to (%(default)s)")
     add("--row-seconds", type=float, default=60, help="a row that takes longer is an error (%(default)s)")
     add("--budget", type=float, default=0, help="seconds after which no further part is begun; 0: none (%(default)s)")
-    add("--backend", default="auto", help="of the daemons: auto, cuda or cpu (%(default)s)")
-    add("--loops", type=int, default=8, help="I/O loops of the daemons (%(default)s)")
-    add("--threads", type=int, default=max(1, cores // 2), help="threads of the generator (half the cores)")
-    add("--connections", type=int, default=16, help="of the frames (%(default)s)")
+    add("--backend", default="auto", choices=("auto", "cuda", "cpu"), help="of the daemons (%(default)s)")
+    add("--loops", type=positive, default=8, help="I/O loops of the daemons (%(default)s)")
+    add("--threads", type=positive, default=max(1, cores // 2), help="threads of the generator (half the cores)")
+    add("--connections", type=positive, default=16, help="of the frames (%(default)s)")
     add("--redis", default="redis-server", help="the program (%(default)s, and first that of make bundle-redis); "
         "skipped if it is not there")
     add("--flags", default="", help="further flags of sherwoodd")
@@ -75,6 +82,8 @@ def parsed(parser, name, parts):
     if set(options.parts) - set(parts):
         parser.error(f"parts are {','.join(parts)}")
     options.build = options.build or (HERE.parent if (HERE.parent / "sherwoodd").exists() else HERE.parents[1] / "build")
+    if not options.build.is_dir():
+        parser.error(f"--build {options.build} is no folder: run `make all`, or name the folder of the programs")
     now = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     options.output = options.output or pathlib.Path("output") / now / name
     if options.quick:
@@ -91,8 +100,7 @@ class Study:
         self.begun = time.monotonic()
         self.errors, self.described = [], []
         self.repetition = 0
-        options.output.mkdir(parents=True, exist_ok=True)
-        self.results = Results(options.output)
+        self.results = Results(made(options.output, "--output"))
 
     # --- what a figure should be, and what else is written: of each study ------------------------
 
@@ -110,10 +118,7 @@ class Study:
 
     def built(self, name):
         """The path of a program of this tree, which must be there."""
-        path = self.build / name
-        if not path.exists():
-            raise Failed(f"{path} does not exist: run `make build/{name}`, or name another folder with --build")
-        return path
+        return program_in(self.build, name)
 
     def start(self, program, *flags):
         """A daemon; what it says of itself is kept for run_info.txt."""
@@ -144,8 +149,11 @@ class Study:
         """The phases of a report that is as it must be."""
         if status != 0:
             raise Failed(f"{' '.join(command)}: exit status {status}: {errors.strip() or output}")
-        report = json.loads(output)
-        phase = report["phases"][-1]
+        try:
+            report = json.loads(output)
+            phase = report["phases"][-1]
+        except (ValueError, LookupError, TypeError) as error:
+            raise Failed(f"{' '.join(command)}: its report cannot be read: name the programs of one build with --build") from error
         if not report["ok"] or phase["keys"] == 0 or phase.get("unsent", 0):
             raise Failed(f"{' '.join(command)}: {phase['keys']} keys, {phase.get('unsent', 0)} frames not sent")
         if hits is not None and phase["hits"] != hits * phase["keys"]:
@@ -186,8 +194,8 @@ class Study:
     def attempt(self, name, step):
         try:
             step()
-        except Failed as failed:
-            self.errors.append(f"{name}: {failed}")
+        except (Failed, OSError) as failed:
+            self.errors.append(f"{name}: {sentence(failed)}")
             self.say(f"ERROR: {self.errors[-1]}")
 
     def repeated(self, part, steps):
@@ -259,7 +267,7 @@ class Study:
                  *(f"started: {text}" for text in self.described),
                  *(f"error: {text}" for text in self.errors),
                  f"end: {ended} after {time.monotonic() - self.begun:.0f} s, {len(self.errors)} errors"]
-        (self.options.output / "run_info.txt").write_text(self.without_paths("\n".join(lines) + "\n"), encoding="utf-8")
+        write_file(self.options.output / "run_info.txt", self.without_paths("\n".join(lines) + "\n"))
 
     def without_paths(self, text):
         """Folders of this machine by what they are for, the innermost first."""
@@ -283,7 +291,7 @@ class Study:
         lines = list(bars(self.results.summary(), self.bar_of))
         if len(lines) > 1:
             text = "\n".join(lines) + "\n"
-            (self.options.output / "bars.txt").write_text(text, encoding="ascii")
+            write_file(self.options.output / "bars.txt", text)
             print(text, end="")
         self.write_more()
         self.write_info(ended)
@@ -291,3 +299,14 @@ class Study:
             print(f"ERROR: {error}")
         self.say(f"files in {self.options.output}")
         return 1 if self.errors else 0
+
+
+def run_study(kind, arguments):
+    """Runs the study `kind`, a class, with the options that `arguments` reads. Returns the exit status."""
+    def main():
+        options = arguments()
+        with tempfile.TemporaryDirectory(prefix=f"sherwood-{kind.__name__.lower()}-") as work:
+            return kind(options, pathlib.Path(work)).run()
+
+    raise_open_files()
+    return ended(main)

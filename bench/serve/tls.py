@@ -15,9 +15,15 @@ import os
 import pathlib
 import re
 import socket
+import shutil
 import subprocess
+import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+# pylint: disable=wrong-import-position
+from failures import Failed, ended, program_in  # noqa: E402
 
 BUILD = pathlib.Path(__file__).resolve().parents[2] / os.environ.get("SHERWOOD_BUILD", "build")
 KEY_BYTES = 8 + 8 + 1 / 8  # of a get: the key, its value, its found bit
@@ -29,9 +35,16 @@ def free_port():
         return listener.getsockname()[1]
 
 
+def output_of(*command):
+    """What a program printed."""
+    done = subprocess.run(command, check=False, text=True, stdin=subprocess.DEVNULL, capture_output=True)
+    if done.returncode != 0:
+        raise Failed(f"{' '.join(map(str, command))}: exit status {done.returncode}: {done.stderr.strip()[-400:]}")
+    return done.stdout
+
+
 def cipher_bytes_per_second(cipher):
-    output = subprocess.run(["openssl", "speed", "-evp", cipher, "-bytes", "16384", "-seconds", "2"],
-                            check=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    output = output_of("openssl", "speed", "-evp", cipher, "-bytes", "16384", "-seconds", "2")
     return float(re.search(r"([\d.]+)k\s*$", output).group(1)) * 1000
 
 
@@ -43,8 +56,7 @@ def processor_seconds(pid):
 def get(pid, seconds, *options):
     """Keys a second by the clock, and by a second of the server's processor."""
     before = processor_seconds(pid)
-    output = subprocess.run([BUILD / "sherwood-load", "--operation", "get", "--seconds", str(seconds),
-                             "-t", "1", *options], check=True, text=True, stdout=subprocess.PIPE).stdout
+    output = output_of(program_in(BUILD, "sherwood-load", "SHERWOOD_BUILD"), "--operation", "get", "--seconds", str(seconds), "-t", "1", *options)
     used = processor_seconds(pid) - before
     keys, rate = re.search(r"^get\s+([\d,]+)\s+([\d,]+)", output, flags=re.M).groups()
     return int(rate.replace(",", "")), int(keys.replace(",", "")) / used
@@ -58,16 +70,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("seconds", type=int, nargs="?", default=4, help="of each load (4)")
     seconds = parser.parse_args().seconds
+    null = program_in(BUILD, "sherwoodd-null", "SHERWOOD_BUILD")
+    if shutil.which("openssl") is None:
+        raise Failed("openssl is not installed: install it, it makes the certificate and measures the cipher")
     with tempfile.TemporaryDirectory(prefix="sherwood-tls-") as folder:
         cert, key = f"{folder}/cert.pem", f"{folder}/key.pem"
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                        "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost", "-addext",
-                        "subjectAltName=IP:127.0.0.1"], check=True, stderr=subprocess.DEVNULL)
+        output_of("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key,
+                  "-out", cert, "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1")
         plain, secure = free_port(), free_port()
-        with subprocess.Popen([BUILD / "sherwoodd-null", "--port", str(plain), "--tls-port", str(secure),
+        with subprocess.Popen([null, "--port", str(plain), "--tls-port", str(secure),
                                "--tls-cert", cert, "--tls-key", key, "--http-bind", "", "--loops", "1",
                                "--capacity", "16M"], stdout=subprocess.PIPE, text=True) as daemon:
-            daemon.stdout.readline()
+            if not daemon.stdout.readline():
+                raise Failed("sherwoodd-null did not start: the lines above have its error")
             time.sleep(0.2)
             ways = {"plain": ["-a", f"127.0.0.1:{plain}"],
                     "tls": ["-a", f"tls://127.0.0.1:{secure}", "--cacert", cert]}
@@ -95,4 +110,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(ended(main))

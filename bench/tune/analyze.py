@@ -12,7 +12,10 @@ import pathlib
 import re
 import sys
 
-from space import KERNELS, ROOT, Wrong, has_policy, kernels_matching, name_of, parameters_of, read_results, variants_of
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "serve"))
+# pylint: disable=wrong-import-position
+from failures import Failed, made, sentence, write_file  # noqa: E402
+from space import KERNELS, ROOT, Wrong, has_policy, kernels_matching, name_of, parameters_of, read_results, variants_of  # noqa: E402
 
 # The members of the policies for the labels of parameters.
 MEMBERS = {"hin": "reads_hints", "kif": "keys_in_flight", "kih": "keys_in_flight", "kps": "operations_per_thread", "lpk": "lanes_per_key",
@@ -151,12 +154,12 @@ def export(workloads, options):
             guard = own
         lines += struct_of(workload, choice, arch)
     path = options.headers / f"policy_sm{arch}.h"
-    path.write_text("\n".join([*lines, "", "#endif", ""]), encoding="utf-8")
+    write_file(path, "\n".join([*lines, "", "#endif", ""]))
     print(path)
 
 
 def write_files(workloads, rows, options):
-    options.files.mkdir(parents=True, exist_ok=True)
+    made(options.files, "--files")
     with open(options.files / "raw.csv", "w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
         writer.writeheader()
@@ -230,8 +233,8 @@ def main():
     try:
         analyze(parsed())
         return 0
-    except Wrong as wrong:
-        print(f"analyze: {wrong}", file=sys.stderr)
+    except (Wrong, Failed, OSError) as wrong:
+        print(f"analyze: {sentence(wrong)}", file=sys.stderr)
         return 1
 
 

@@ -20,7 +20,10 @@ import sys
 import tempfile
 import time
 
-from space import FIELDS, ROOT, Wrong, kernels_matching, read_results, sources, variants_of
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "serve"))
+# pylint: disable=wrong-import-position
+from failures import Failed, made, sentence  # noqa: E402
+from space import FIELDS, ROOT, Wrong, kernels_matching, read_results, sources, variants_of  # noqa: E402
 
 
 RATES = {"gops": 1, "mops": 1e-3, "rows_per_second": 1e-9}  # in G/s
@@ -34,8 +37,11 @@ def name_of_point(row):
 
 def run_make(make, *words):
     """What went wrong, in a line; "" if nothing."""
-    result = subprocess.run([*make.split(), "--no-print-directory", "-s", *words], cwd=ROOT, text=True, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, check=False)
+    try:
+        result = subprocess.run([*make.split(), "--no-print-directory", "-s", *words], cwd=ROOT, text=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, check=False)
+    except OSError as error:
+        return f"{make} cannot be started: {error.strerror}: name another command with --make"
     if result.returncode == 0:
         return ""
     lines = [line for line in result.stdout.splitlines() if "error" in line or "needs" in line] or result.stdout.splitlines() or [""]
@@ -110,6 +116,8 @@ def plan(options, done):
 
 
 def search(options):
+    made(options.results.parent, "--results")
+    made(options.folder, "--folder")
     results = Results(options.results)
     wanted = plan(options, results.done)
     folder = options.folder / results.hash
@@ -173,8 +181,8 @@ def main():
     signal.signal(signal.SIGTERM, interrupt)
     try:
         return search(parsed())
-    except Wrong as wrong:
-        print(f"search: {wrong}", file=sys.stderr)
+    except (Wrong, Failed, OSError) as wrong:
+        print(f"search: {sentence(wrong)}", file=sys.stderr)
         return 2
     except re.error as error:
         print(f"search: --variants: {error}", file=sys.stderr)

@@ -4,11 +4,16 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
+import sys
 import tempfile
 
 from harness import ROOT, Skip, case, check, equal, main, run
+
+sys.path.append(str(ROOT / "bench" / "serve"))
+from failures import write_file  # noqa: E402  pylint: disable=wrong-import-position
 
 SCRIPT = ROOT / "bench" / "run"
 
@@ -107,6 +112,75 @@ def command_lines():
                 equal(done.returncode, rc, f"{program} {word}: {done.stdout}")
                 check(said in done.stdout, f"{program} {word}: {done.stdout}")
         equal(list(pathlib.Path(folder).iterdir()), [])
+
+
+# Command lines that cannot be carried out, and the reasons. EMPTY is an empty folder, FILE a file, LAME a folder with a program that
+# cannot be run. Python runs with -S if packages are to be absent.
+UNWRITABLE = r"FILE: (File exists|Not a directory): name a folder in which files can be written"
+STUDIES = ("serve/served.py", "serve/durability.py", "serve/compare.py", "scale/gpus.py")
+HOPELESS = [
+    *((f"bench/{study} --quick --build EMPTY --output FILE", UNWRITABLE) for study in STUDIES),
+    *((f"bench/{study} --quick --build EMPTY/absent --output OUTPUT", "absent is no folder: run `make all`, or name") for study in STUDIES),
+    ("bench/gate/gate.py --quick --build LAME --base LAME --output OUTPUT --results FILE", UNWRITABLE),
+    ("bench/gate/gate.py --quick --build LAME --base LAME --output FILE", UNWRITABLE),
+    ("bench/serve/durability.py --quick --build EMPTY --output OUTPUT --data FILE", UNWRITABLE),
+    ("bench/scale/gpus.py --quick --build EMPTY --output OUTPUT --parts cluster --gpus 1", "EMPTY/sherwood-cli does not exist: run `make build/"),
+    ("bench/scale/gpus.py --quick --build LAME --output OUTPUT --parts regions --gpus 1", "LAME/sherwoodd cannot be run: run `make build/"),
+    ("bench/serve/served.py --build EMPTY --output OUTPUT --frames many", "argument --frames: many: a number is needed"),
+    ("bench/serve/served.py --build EMPTY --output OUTPUT --repetitions 0", "argument --repetitions: 0: a number from 1 is needed"),
+    ("bench/scale/model.py --build EMPTY --output OUTPUT --quick", "EMPTY/sherwood-cli does not exist: run `make build/|install python3-numpy"),
+    ("bench/scale/model.py --output FILE --parts hot --quick", UNWRITABLE + "|install python3-numpy"),
+    ("-S bench/scale/model.py", "No module named 'numpy': install python3-numpy"),
+    ("bench/serve/tls.py", "/EMPTY/sherwoodd-null does not exist: run `make build/sherwoodd-null`, or name another folder with SHERWOOD_BUILD"),
+    ("bench/tune/search.py --results FILE/results.csv", UNWRITABLE),
+    ("bench/tune/search.py --results OUTPUT/results.csv --folder FILE", UNWRITABLE),
+    ("bench/tune/search.py --results OUTPUT/results.csv --folder OUTPUT --make /absent", "/absent cannot be started: .*: name another command with --make"),
+    *((f"-S client/python/bench/{name}.py", "No module named '.*': run `make python`") for name in ("compare", "duplicates", "device")),
+    ("client/python/bench/compare.py --output FILE", UNWRITABLE + "|run `make python`"),
+    ("client/python/bench/duplicates.py --keys none", "argument --keys: none: a number from 1 is needed|run `make python`"),
+    ("bench/run --timing --build EMPTY --output FILE", "run: --output FILE cannot be written: name another folder"),
+]
+
+
+@case
+def hopeless():
+    """missing programs, modules and folders end each program of bench with one sentence, which says what to do, and without a summary"""
+    for line, reason in HOPELESS:
+        with tempfile.TemporaryDirectory(prefix="sherwood-bench-") as name:
+            folder = pathlib.Path(name)
+            places = {word: str(folder / word) for word in ("EMPTY", "FILE", "LAME", "OUTPUT")}
+            for word in ("EMPTY", "LAME"):
+                os.mkdir(places[word])
+            for path in (folder / "FILE", folder / "LAME" / "sherwoodd"):
+                path.touch()
+            for word, place in places.items():
+                line = re.sub(rf"\b{word}\b", place, line)
+                reason = re.sub(rf"/?\b{word}\b", place, reason)
+            option, program, *words = line.split() if line.startswith("-S") else ["", *line.split()]
+            done = subprocess.run([*([sys.executable, option] if option else []), ROOT / program, *words], cwd=folder, text=True, timeout=60,
+                                  stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                                  env={**os.environ, "SHERWOOD_BUILD": places["EMPTY"], "PYTHONDONTWRITEBYTECODE": "1"})
+            said = done.stdout + done.stderr
+            check(done.returncode in (1, 2) and re.search(reason, said) and "Traceback" not in said, f"{line}: {done.returncode}: {said}")
+            told = [line for line in said.splitlines() if re.search(reason, line)]
+            check(len(set(line.partition("ERROR: ")[2] or line for line in told)) == 1, f"{line}: {told}")
+            check(not (folder / "FILE").read_text(), f"{line} wrote to a file that is no folder")
+            written = [path for path in folder.rglob("summary.csv") if path.read_text().count("\n") > 1]
+            check(not written, f"{line} wrote {written}")
+
+
+@case
+def whole_files():
+    """a file of results is replaced as a whole: text that cannot be written leaves the old one, and nothing beside it"""
+    with tempfile.TemporaryDirectory() as name:
+        path = pathlib.Path(name) / "gate.csv"
+        write_file(path, "first\n")
+        try:
+            write_file(path, "second\n" * 100000 + "\udc80")
+            check(False, "a lone surrogate was written")
+        except UnicodeEncodeError:
+            pass
+        equal((path.read_text(), [file.name for file in path.parent.iterdir()]), ("first\n", ["gate.csv"]))
 
 
 @case

@@ -12,7 +12,7 @@ import tempfile
 from harness import BUILD, ROOT, SANITIZED, Skip, case, check, equal, main
 
 GATE = ROOT / "bench" / "gate" / "gate.py"
-sys.path.insert(0, str(ROOT / "bench" / "gate"))
+sys.path[:0] = [str(ROOT / "bench" / folder) for folder in ("gate", "serve")]
 import verdict  # noqa: E402  pylint: disable=wrong-import-position
 
 # Adds its name to the file `calls` beside the builds, and writes what the studies of the gate write.

@@ -33,9 +33,15 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "build" / "python" / "lib"))
+sys.path.append(str(ROOT / "bench" / "serve"))
+# pylint: disable=wrong-import-position
+from failures import Failed, ended, made, positive, program_in, write_file  # noqa: E402
 
-import numpy as np  # noqa: E402  pylint: disable=wrong-import-position
-import sherwood  # noqa: E402  pylint: disable=wrong-import-position
+try:
+    import numpy as np
+    import sherwood
+except ImportError as absent:
+    sys.exit(f"{pathlib.Path(sys.argv[0]).name}: error: {absent}: run `make python`, and this program with /usr/bin/python3")
 
 KEYS = 1 << 20
 ENTITIES, FIELDS = 500, 90
@@ -57,15 +63,14 @@ class Table:
         return statistics.median(self.values[key])
 
     def write(self, folder, told):
-        folder.mkdir(parents=True, exist_ok=True)
         raw, summary = [f"repetition,{HEAD}"], [HEAD]
         for (library, operation, batch, metric, unit), values in self.values.items():
             row = f"{self.study},{library},{operation},{self.slot_bits},,{batch},{metric}"
             raw += [f"{i},{row},{value:.12g},{unit}" for i, value in enumerate(values, 1)]
             summary.append(f"{row},{statistics.median(values):.12g},{unit}")
-        (folder / "raw.csv").write_text("\n".join(raw) + "\n", encoding="ascii")
-        (folder / "summary.csv").write_text("\n".join(summary) + "\n", encoding="ascii")
-        (folder / "run_info.txt").write_text(told, encoding="utf-8")
+        write_file(folder / "raw.csv", "\n".join(raw) + "\n")
+        write_file(folder / "summary.csv", "\n".join(summary) + "\n")
+        write_file(folder / "run_info.txt", told)
 
 
 def best_of(function, seconds=0.6):
@@ -78,13 +83,23 @@ def best_of(function, seconds=0.6):
     return statistics.median(took)
 
 
+def built(name):
+    return program_in(ROOT / "build", name, "")
+
+
+def load(*words):
+    """Runs sherwood-load; what it printed."""
+    done = subprocess.run([built("sherwood-load"), *words], check=False, text=True, capture_output=True)
+    if done.returncode != 0:
+        raise Failed(f"sherwood-load {' '.join(words)}: exit status {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
 def load_rate(address, connections, frame, seconds):
     """Returns the keys a second of sherwood-load. The keys in flight are as many as those of one call of the client."""
     depth = max(1, KEYS // frame // connections)
-    said = subprocess.run(
-        [ROOT / "build" / "sherwood-load", "-a", address, "-n", str(KEYS), "-o", "get", "-f", str(frame),
-         "-c", str(connections), "-d", str(depth), "-t", "1", "--seconds", str(seconds), "--no-verify",
-         "--json"], check=True, text=True, stdout=subprocess.PIPE).stdout
+    said = load("-a", address, "-n", str(KEYS), "-o", "get", "-f", str(frame), "-c", str(connections), "-d", str(depth), "-t", "1",
+                "--seconds", str(seconds), "--no-verify", "--json")
     phases = json.loads(said)["phases"]
     return phases[-1]["keys_per_second"]
 
@@ -169,11 +184,15 @@ def entities(table, address, redis_client, glide_client):
 
 
 def start(command, path, what):
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    log = tempfile.TemporaryFile()
+    process = subprocess.Popen(command, stdout=log, stderr=log)
     end = time.monotonic() + 20
     while not os.path.exists(path):
         if process.poll() is not None or time.monotonic() > end:
-            sys.exit(f"compare: {what} did not start: {' '.join(map(str, command))}")
+            process.kill()
+            process.wait()
+            log.seek(0)
+            raise Failed(f"{what} did not start: {' '.join(map(str, command))}: {log.read().decode(errors='replace').strip()[-400:]}")
         time.sleep(0.05)
     return process
 
@@ -211,6 +230,14 @@ def redis_of(folder, port):
                              f" redis-server {client.info('server')['redis_version']}")
 
 
+def options_of(parser):
+    """The command line; the folder of --output exists."""
+    options = parser.parse_args()
+    if options.output:
+        made(options.output, "--output")
+    return options
+
+
 def describe(program, versions, gpu="none"):
     """Returns the text of run_info.txt."""
     commit = "not known" if shutil.which("git") is None else subprocess.run(
@@ -226,25 +253,23 @@ def describe(program, versions, gpu="none"):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--rounds", type=positive, default=8)
     parser.add_argument("--output", type=pathlib.Path)
     parser.add_argument("--loops", default="1", help="I/O loops of the daemon (1)")
-    options = parser.parse_args()
-    table = Table("python", 128)
+    options, table = options_of(parser), Table("python", 128)
     with tempfile.TemporaryDirectory(prefix="sherwood-") as folder:
         path = f"{folder}/s"
-        daemon = start([ROOT / "build" / "sherwoodd", "--port", "0", "--http-port", "0", "--unix-socket",
+        daemon = start([built("sherwoodd"), "--port", "0", "--http-port", "0", "--unix-socket",
                         path, "--capacity", "4M", "--loops", options.loops], path, "sherwoodd")
-        port, glide_client = free_port(), None
-        redis_process, client, versions = redis_of(folder, port)
-        if client is not None:
-            glide_client, glide_version = glide_of(port)
-            versions += ", " + glide_version
+        port, glide_client, redis_process = free_port(), None, None
         try:
+            redis_process, client, versions = redis_of(folder, port)
+            if client is not None:
+                glide_client, glide_version = glide_of(port)
+                versions += ", " + glide_version
             print(versions)
             address = "unix:" + path
-            subprocess.run([ROOT / "build" / "sherwood-load", "-a", address, "-n", str(KEYS), "-o", "set"],
-                           check=True, stdout=subprocess.DEVNULL)
+            load("-a", address, "-n", str(KEYS), "-o", "set")
             for _ in range(options.rounds):
                 for connections in (1, 4):
                     bulk(table, address, connections)
@@ -262,4 +287,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(ended(main, sherwood.Error))

@@ -18,12 +18,16 @@ import sys
 import time
 from typing import Any, Callable
 
-import torch
-from compare import Table, describe, sherwood
-
-import sherwood.torch
+from compare import Table, describe, ended, options_of, sherwood
 from sherwood import _device
 from sherwood._native import lib
+
+try:
+    import torch
+
+    import sherwood.torch
+except ImportError as absent:
+    sys.exit(f"device.py: error: {absent}: install torch")
 
 ROUNDS = 400
 COUNTS = (1024, 1 << 14, 1 << 20)
@@ -107,7 +111,7 @@ def main() -> int:
     parser.add_argument("device", nargs="?", default="cuda")
     parser.add_argument("--output", type=pathlib.Path)
     parser.add_argument("--ids", metavar="ADDRESS", help="a server with --ids, for ASSIGN")
-    options, table = parser.parse_args(), Table("device", 128)
+    options, table = options_of(parser), Table("device", 128)
     with sherwood.connect(options.address) as client, client.attach(options.device) as device:
         stored = stored_keys(STORED, f"cuda:{device.ordinal}", lambda part: device.set_many(part, part))
         torch.cuda.synchronize()
@@ -133,4 +137,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(ended(main, sherwood.Error))

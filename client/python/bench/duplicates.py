@@ -18,10 +18,11 @@ import importlib.util
 import multiprocessing
 import os
 import pathlib
+import sys
 import tempfile
 import time
 
-from compare import ROOT, Table, describe, np, redis_of, sherwood, start
+from compare import Failed, Table, built, describe, ended, np, options_of, positive, redis_of, sherwood, start
 
 CALL, PIPELINE = 1 << 20, 10_000
 
@@ -112,19 +113,23 @@ def in_child(name, count, round_):
     child = context.Process(target=work, args=(name, count, round_, there))
     child.start()
     there.close()
-    found = here.recv()
-    child.join()
-    return found
+    try:
+        return here.recv()
+    except EOFError as error:
+        raise Failed(f"{name}: its process ended without a result: the lines above have its error") from error
+    finally:
+        child.join()
 
 
 def in_servers(keys):
     """Yields (library, what measure returns, versions) for Sherwood and redis, each on an empty server."""
     with tempfile.TemporaryDirectory(prefix="sherwood-") as folder:
         path = f"{folder}/s"
-        daemon = start([ROOT / "build" / "sherwoodd", "--port", "0", "--http-port", "0", "--unix-socket", path, "--backend", "cpu",
-                        "--loops", "1", "--value-type", "none", "--capacity", "64K", "--max-capacity", str(2 * len(keys))], path, "sherwoodd")
-        redis, client, versions = redis_of(folder, 0)
+        daemon = start([built("sherwoodd"), "--port", "0", "--http-port", "0", "--unix-socket", path, "--backend", "cpu",
+                        "--loops", "1", "--value-type", "none", "--capacity", "64K", "--max-capacity", str(max(1 << 16, 2 * len(keys)))], path, "sherwoodd")
+        redis = None
         try:
+            redis, client, versions = redis_of(folder, 0)
             with sherwood.connect("unix:" + path) as c:
                 yield "sherwood", measure(c.insert_many, keys, daemon.pid), versions
             if client is not None:
@@ -138,10 +143,10 @@ def in_servers(keys):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--keys", type=int, default=10_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--keys", type=positive, default=10_000_000)
+    parser.add_argument("--rounds", type=positive, default=3)
     parser.add_argument("--output", type=pathlib.Path)
-    options = parser.parse_args()
+    options = options_of(parser)
     table = Table("duplicates", 64)
     bloom = "without rbloom"
     if importlib.util.find_spec("rbloom") is not None:
@@ -158,4 +163,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(ended(main, sherwood.Error))
