@@ -27,6 +27,7 @@
 
 #define IN_FLIGHT_MAX 64
 #define ROOM_LEAST (4U << 20)
+#define FULL_BYTES 128 /* of the reason why a record does not fit */
 
 struct applying {
     struct sw_apply *apply;
@@ -55,9 +56,10 @@ static int finish_one(struct applying *applying)
 {
     struct sw_batch *batch = &applying->batches[applying->oldest];
     uint64_t sequence = applying->sequences[applying->oldest];
-    const struct sw_table_info *info = &applying->of[applying->oldest]->info;
+    const struct sw_apply_target *target = applying->of[applying->oldest];
+    char full[FULL_BYTES];
     int status;
-    while ((status = sw_batch_poll(applying->of[applying->oldest]->queue, batch)) == SW_PENDING) {
+    while ((status = sw_batch_poll(target->queue, batch)) == SW_PENDING) {
     }
     applying->oldest = (applying->oldest + 1) % IN_FLIGHT_MAX;
     applying->in_flight--;
@@ -65,13 +67,13 @@ static int finish_one(struct applying *applying)
         return 0;
     }
     applying->is_whole = false;
+    snprintf(full, sizeof(full), "does not fit: %s",
+             sw_apply_remedy(target->account, &target->info));
     return refuse_record(
         applying->apply,
         status == SW_OK ? "got another sequence on this replica: something else writes to the table"
         : status != SW_E_FULL ? sw_status_text(status)
-        : sw_table_gives_ids(info)
-            ? "does not fit: raise --ids, or --max-capacity if the table has fewer slots than keys"
-            : "does not fit: raise --max-capacity");
+                              : full);
 }
 
 static int finish_all(struct applying *applying)

@@ -17,10 +17,14 @@
 #include "table/sequencer.h"
 #include "table/table.h"
 
+/* Size of the longest reason with what to do about it. */
+#define FULL_BYTES 160
+
 struct loading {
     struct sw_apply *apply;
     const struct sw_source *source;
     struct sw_table *table;
+    const struct sw_account *account; /* of its memory; NULL: none */
     struct sw_table_info info;
     struct sw_wal_shape shape;
     struct sw_queue *queue;
@@ -57,17 +61,14 @@ static int take_header(struct loading *loading)
 static int run_batch(struct loading *loading, struct sw_batch *batch)
 {
     int status = sw_batch_run(loading->queue, batch);
+    char full[FULL_BYTES];
     if (status == SW_OK) {
         return 0;
     }
     loading->apply->lacks_room = status == SW_E_FULL;
-    return refuse_snapshot(loading->apply,
-                           status != SW_E_FULL ? sw_status_text(status)
-                           : sw_table_gives_ids(&loading->info)
-                               ? "has more entries than this table has room for: raise --ids, or "
-                                 "--max-capacity if the table has fewer slots than keys"
-                               : "has more entries than this table has room for: raise "
-                                 "--max-capacity");
+    snprintf(full, sizeof(full), "has more entries than this table has room for: %s",
+             sw_apply_remedy(loading->account, &loading->info));
+    return refuse_snapshot(loading->apply, status != SW_E_FULL ? sw_status_text(status) : full);
 }
 
 static int check_header(struct loading *loading)
@@ -281,15 +282,22 @@ static uint8_t *receive_catalog(const struct sw_apply *apply, struct sw_wal_reco
     return message;
 }
 
-/* Empties the first table. It has keys of another history, and records for it may arrive before its
- * snapshot. */
+/* Empties the first table, and gives it the slots that it began with. It has keys of another
+ * history, and records for it may arrive before its snapshot. The primary's table may have fewer
+ * slots by a RESIZE, which is no record, and other tables may have taken their memory. */
 static int empty_first(struct sw_apply *apply)
 {
     struct loading loading = {.apply = apply};
     struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
-    const int status = sw_queue_create(apply->table, &loading.queue) != SW_OK
-                           ? refuse_snapshot(apply, "needs more memory than there is")
-                           : run_batch(&loading, &clear);
+    struct sw_batch first = {.kind = SW_BATCH_RESIZE, .capacity = apply->info.capacity_slots};
+    struct sw_table_info info;
+    sw_table_info(apply->table, &info);
+    const bool has_grown = (info.batch_kinds >> SW_BATCH_RESIZE & 1) != 0 &&
+                           info.capacity_slots > apply->info.capacity_slots;
+    int status = sw_queue_create(apply->table, &loading.queue) != SW_OK
+                     ? refuse_snapshot(apply, "needs more memory than there is")
+                     : run_batch(&loading, &clear);
+    status = status == 0 && has_grown ? run_batch(&loading, &first) : status;
     sw_queue_destroy(loading.queue);
     return status;
 }
@@ -334,6 +342,7 @@ int sw_apply_table(struct sw_apply *apply, const struct sw_source *source)
     }
     apply->last_table = id;
     loading.table = found.table;
+    loading.account = found.account;
     loading.shape = found.shape;
     sw_table_info(found.table, &loading.info);
     return load(&loading);

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "server/log/snapshot_fits.h"
 #include "server/log/wal_of_table.h"
+#include "server/tables/ledger.h"
 #include "table/batch.h"
 #include "table/table.h"
 
@@ -28,6 +30,7 @@ static struct sw_apply_target *open_target(uint32_t id, const struct sw_replay_t
     target->id = id;
     target->table = found->table;
     target->shape = found->shape;
+    target->account = found->account;
     target->through = found->through;
     sw_table_info(found->table, &target->info);
     target->expires = (target->info.operations >> SW_EXPIRE & 1) != 0;
@@ -88,6 +91,15 @@ int sw_apply_target_of(struct sw_apply_targets *targets, uint32_t id, struct sw_
     }
     targets->of[targets->count++] = *out;
     return 1;
+}
+
+const char *sw_apply_remedy(const struct sw_account *account, const struct sw_table_info *info)
+{
+    const char *remedy = account == NULL ? NULL : sw_account_remedy(account);
+    return remedy != NULL ? remedy
+           : sw_table_gives_ids(info)
+               ? "raise --ids, or --max-capacity if the table has fewer slots than keys"
+               : "raise --max-capacity";
 }
 
 void sw_apply_targets_close(struct sw_apply_targets *targets)

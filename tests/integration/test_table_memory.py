@@ -418,6 +418,24 @@ def start_after_a_resize():
 
 
 @case
+def a_replica_after_a_resize():
+    """a replica, which has no RESIZE of its primary, receives a snapshot when a table finds no room, and goes on with the slots that it began with"""
+    with Directory() as of_primary, Directory() as of_replica:
+        flags = ("--capacity", "1K", "--max-capacity", "1M", "--tables-memory-max", "6M")
+        with Server(*flags, "--data-dir", str(of_primary)) as primary, primary.replies() as ours, \
+                Server(*flags, "--data-dir", str(of_replica), "--replicaof", f"127.0.0.1 {primary.port}") as replica:
+            eventually(lambda: info(replica)["master_link_status"] == "up", "the replica is connected")
+            equal(ours.ask("TABLE", "CREATE", "a", "capacity", "1K", "max-capacity", "1M"), "OK", "CREATE")
+            check("cannot grow" in HOST.fill(ours), "default")
+            equal([ours.ask("WAIT", 1, 30000), ours.ask("FLUSHDB"), ours.ask("RESIZE", "1K"), ours.ask("SELECT", "a")], [1, "OK", 1024, "OK"], "RESIZE")
+            check("cannot grow" in HOST.fill(ours), "a")
+            equal(ours.ask("WAIT", 1, 30000), 1, "WAIT")
+            check("a record of the primary does not fit: start with a larger --tables-memory-max" in replica.log(), replica.log())
+            with replica.replies() as theirs:
+                equal([theirs.ask("SELECT", "a"), theirs.ask("DIGEST")], ["OK", ours.ask("DIGEST")], "its keys")
+
+
+@case
 def a_load_names_the_limit():
     """a start that tables-memory-max refuses the memory of a table names this option: of one table, of several, and of a log"""
     with tempfile.TemporaryDirectory() as folder:
