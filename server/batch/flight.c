@@ -170,37 +170,74 @@ static bool submit_next(struct sw_submitter *submitter, struct sw_flight *flight
     return true;
 }
 
-enum kind { READ, SEARCH, WRITE, KINDS };
-
-#define STREAM_BITS 12 /* of the hash of a stream */
+enum kind { READ, SEARCH, WRITE };
 
 static enum kind kind_of(const struct sw_batch *batch)
 {
     return !sw_flight_reads(batch) ? WRITE : searches(batch) ? SEARCH : READ;
 }
 
+/* Returns the bit of a stream in the word *at of the hashes. */
+static uint64_t stream_bit(const struct sw_flight *flight, uint32_t *at)
+{
+    const uint32_t hash = flight->batch.stream * 2654435761U >> (32 - SW_STREAM_BITS);
+    *at = hash / 64;
+    return 1ULL << hash % 64;
+}
+
+/* A flight that was searched stays where it is. */
+static void stays(struct sw_passing *passing, struct sw_flight *flight)
+{
+    uint32_t at;
+    const uint64_t bit = stream_bit(flight, &at);
+    passing->streams[at] |= bit;
+    passing->last = &flight->link;
+}
+
+/* Begins a new search behind the oldest flight in two cases: this is the first one since the oldest
+ * became it, or the flight that had to wait goes now. */
+static void begin_search(struct sw_submitter *submitter, struct sw_flight *oldest,
+                         uint64_t *first_us)
+{
+    struct sw_passing *passing = &submitter->passing;
+    if (passing->last == NULL ||
+        (passing->must_wait != NULL && submit_next(submitter, passing->must_wait, first_us))) {
+        *passing = (struct sw_passing){0};
+        stays(passing, oldest);
+    }
+}
+
 /* The oldest flight is a search that was turned away (table/host/long_phase.h:sw_long_read_run), or
  * waits for a long read of its table, such as an image. Other reads go on beside a long read, and
  * writes do not wait for searches that have not begun. So this submits the flights whose stream has
  * no older flight here, until one of their kind must wait. Streams whose hashes are equal may wait
- * for each other. */
+ * for each other. A flight stays behind one of its stream, or one of its kind, that stays itself.
+ * So each flight is looked at once, unless `must_wait` goes, or it is a read that had to wait. */
 static __attribute__((noinline)) void submit_beside(struct sw_submitter *submitter,
                                                     uint64_t *first_us)
 {
-    uint64_t streams[(1U << STREAM_BITS) / 64] = {0};
-    bool may[KINDS] = {true, true, true};
-    struct sw_list *next = submitter->waiting.next;
-    while (may[READ] && next != &submitter->waiting) {
-        struct sw_flight *flight = SW_CONTAINER(next, struct sw_flight, link);
-        const uint32_t hash = flight->batch.stream * 2654435761U >> (32 - STREAM_BITS);
-        const uint64_t stream = 1ULL << hash % 64;
+    struct sw_passing *passing = &submitter->passing;
+    struct sw_flight *oldest = SW_CONTAINER(submitter->waiting.next, struct sw_flight, link);
+    const enum kind stuck = kind_of(&oldest->batch);
+    if (stuck == READ) {
+        return;
+    }
+    begin_search(submitter, oldest, first_us);
+    while (passing->last->next != &submitter->waiting) {
+        struct sw_flight *flight = SW_CONTAINER(passing->last->next, struct sw_flight, link);
         const enum kind kind = kind_of(&flight->batch);
-        bool goes = (streams[hash / 64] & stream) == 0 && may[kind];
-        next = next->next;
-        if (goes) {
-            goes = may[kind] = submit_next(submitter, flight, first_us);
+        uint32_t at;
+        const uint64_t bit = stream_bit(flight, &at);
+        const bool tries = (passing->streams[at] & bit) == 0 && kind != stuck &&
+                           (kind == READ || passing->must_wait == NULL);
+        if (tries && submit_next(submitter, flight, first_us)) {
+            continue;
         }
-        streams[hash / 64] |= goes ? 0 : stream;
+        if (tries && kind == READ) {
+            return;
+        }
+        passing->must_wait = tries ? flight : passing->must_wait;
+        stays(passing, flight);
     }
 }
 
@@ -221,6 +258,7 @@ static void submit_waiting(struct sw_submitter *submitter, uint64_t *first_us)
             }
             return;
         }
+        submitter->passing.last = NULL;
     }
 }
 

@@ -55,6 +55,16 @@ struct sw_flight {
                         failed, or changed its history, before they were durable */
 };
 
+/* The result of a search of the waiting flights. It stays valid until the oldest one is submitted.
+ * The next search goes on behind `last`. */
+#define SW_STREAM_BITS 12 /* of the hash of a stream */
+struct sw_passing {
+    struct sw_list *last;        /* the last flight that was searched; NULL: none */
+    struct sw_flight *must_wait; /* the first one that could not go for its kind, which is not that
+                                    of the oldest; NULL: none */
+    uint64_t streams[(1U << SW_STREAM_BITS) / 64]; /* of the flights up to `last` */
+};
+
 /* Submits flights to one queue of the table. */
 struct sw_submitter {
     struct sw_queue *queue;     /* NULL: the first submit creates it */
@@ -64,6 +74,7 @@ struct sw_submitter {
     struct sw_watched *watched; /* whose watchers its writes mark; NULL: no keys are watched */
     struct sw_watched_widths widths;
     struct sw_list waiting;       /* flights that the queue has not taken yet, oldest first */
+    struct sw_passing passing;    /* which of them may pass the oldest */
     uint64_t submitting_since_us; /* atomic: when sw_batch_submit was called; 0: not inside it */
     struct sw_timings *timings;   /* NULL: submits are not timed */
 };

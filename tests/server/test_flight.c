@@ -5,6 +5,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -304,6 +305,53 @@ Test(flight, a_write_passes_a_search_that_was_turned_away)
     cr_assert_eq(sw_flights_poll(&fixture.flights), 1);
     cr_assert_eq(sw_flights_poll(&fixture.others), 1);
     sw_flights_check(&fixture.others);
+}
+
+/* A write that had to wait passes the search later, and what was started behind it goes on. */
+Test(flight, a_write_that_waited_passes_a_search)
+{
+    static const enum sw_op ops[] = {SW_GET, SW_SET, SW_GET, SW_SET, SW_GET};
+    static const uint32_t streams[] = {1, 2, 2, 3, 1};
+    fixture.queue.is_held = true;
+    for (unsigned i = 0; i < 5; i++) {
+        fixture.list[i].batch.kind = i < 1 ? SW_BATCH_COUNT_SCORES : SW_BATCH_OPERATIONS;
+        fixture.list[i].batch.op = ops[i];
+        fixture.list[i].batch.stream = streams[i];
+        start_in(ops[i] == SW_GET ? &fixture.flights : &fixture.others, i);
+    }
+    cr_assert_eq(fixture.queue.submitted, 0);
+    fixture.queue.is_held = false;
+    cr_assert_eq(sw_flights_poll(&fixture.flights), 0);
+    cr_assert_eq(fixture.queue.submitted, 3, "only one read is of the stream of the search");
+    for (unsigned i = 0; i < 3; i++) {
+        cr_assert_eq(fixture.queue.batches[i], &fixture.list[i + 1].batch, "number %u", i);
+    }
+    fixture.queue.searches = 1;
+    fixture.queue.done = 5;
+    cr_assert_eq(sw_flights_poll(&fixture.flights), 3);
+    cr_assert_eq(sw_flights_poll(&fixture.others), 2);
+    sw_flights_check(&fixture.others);
+}
+
+/* Each start looks at the new flight, however many wait: to look at all of them took 10 s. */
+Test(flight, many_wait_for_a_long_read)
+{
+    enum { WAIT = 65536 };
+    struct sw_flight *waiting = calloc(WAIT, sizeof(*waiting));
+    fixture.queue.is_held = true;
+    const clock_t begun = clock();
+    for (unsigned i = 0; i < WAIT; i++) {
+        waiting[i] = fixture.list[0];
+        waiting[i].batch.op = SW_SET;
+        waiting[i].batch.stream = i / 64;
+        sw_flight_start(&fixture.others, &waiting[i]);
+    }
+    cr_assert_lt(clock() - begun, 3 * CLOCKS_PER_SEC);
+    fixture.list[0].batch.op = SW_GET;
+    fixture.list[0].batch.stream = WAIT;
+    start_in(&fixture.flights, 0);
+    cr_assert_eq(fixture.queue.submitted, 1);
+    free(waiting);
 }
 
 /* Batches that a table carries out in the submit, and that have waited for its growth. */
