@@ -107,19 +107,19 @@ static int finish_one(struct replay *replay, char reason[SW_WAL_REASON_BYTES])
     return status == SW_OK ? 0 : refuse_batch(replay, status, reason);
 }
 
-/* Takes the slots that other tables do not need. The log has no RESIZE, so they may have more slots
- * than when a client wrote the log. Returns whether one had. */
-static bool shrink_others(const struct replay *replay)
+/* Takes the slots that the open tables except `keeps` do not need. The log has no RESIZE, so they
+ * may have more slots than when the log was written. Returns whether one had. */
+static bool shrink(const struct replays *replays, const struct replay *keeps)
 {
     bool some = false;
-    for (size_t i = 0; i < replay->all->count; i++) {
-        const struct replay *other = replay->all->of[i];
+    for (size_t i = 0; i < replays->count; i++) {
+        const struct replay *replay = replays->of[i];
         struct sw_batch least = {.kind = SW_BATCH_RESIZE, .capacity = 1};
         struct sw_table_info before, after;
-        sw_table_info(other->of.table, &before);
-        if (other != replay && other->in_flight == 0 &&
-            sw_batch_run(other->queue, &least) == SW_OK) {
-            sw_table_info(other->of.table, &after);
+        sw_table_info(replay->of.table, &before);
+        if (replay != keeps && replay->in_flight == 0 &&
+            sw_batch_run(replay->queue, &least) == SW_OK) {
+            sw_table_info(replay->of.table, &after);
             some |= after.capacity_slots < before.capacity_slots;
         }
     }
@@ -131,7 +131,7 @@ static bool shrink_others(const struct replay *replay)
 static int end_at_once(struct replay *replay, struct sw_batch *batch, const struct sw_batch *made,
                        int status, char reason[SW_WAL_REASON_BYTES])
 {
-    if (status == SW_E_FULL && shrink_others(replay)) {
+    if (status == SW_E_FULL && shrink(replay->all, replay)) {
         *batch = *made;
         batch->remove_count = 0; /* the first attempt has removed these keys */
         status = sw_batch_run(replay->queue, batch);
@@ -332,10 +332,27 @@ static void close_all(struct replays *replays)
     }
 }
 
+/* Does the same of all tables. None is open. */
+static bool shrink_all(struct replays *replays)
+{
+    char unread[SW_WAL_REASON_BYTES];
+    struct replay *replay;
+    uint32_t id = SW_WAL_FIRST_TABLE;
+    while (find_replay(replays, id, &replay, unread) >= 0) { /* the ids have no gap */
+        id++;
+    }
+    const bool some = shrink(replays, NULL);
+    close_all(replays);
+    return some;
+}
+
+/* A change that makes a table may lack memory, and is tried again with fewer slots of the others.
+ */
 static int take_change(struct replays *replays, const struct sw_wal_record *record,
                        const uint8_t *message, char reason[SW_WAL_REASON_BYTES])
 {
-    if (replays->tables == NULL) {
+    const struct sw_replay_tables *tables = replays->tables;
+    if (tables == NULL) {
         snprintf(reason, SW_WAL_REASON_BYTES, "the log has several tables, and this server one");
         return -1;
     }
@@ -343,8 +360,11 @@ static int take_change(struct replays *replays, const struct sw_wal_record *reco
         return -1;
     }
     close_all(replays);
-    return replays->tables->change(replays->tables->context, record->sequence, message,
-                                   record->count, reason);
+    const int status =
+        tables->change(tables->context, record->sequence, message, record->count, reason);
+    return status == 0 || !shrink_all(replays)
+               ? status
+               : tables->change(tables->context, record->sequence, message, record->count, reason);
 }
 
 static int take_write(void *context, const struct sw_wal_record *record, uint8_t *columns,
