@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * tables_parts.h - internals of the tables. tables.c has the views and the loops, change.c the
- * changes, restore.c the places of a data directory.
+ * changes, publish.c makes a view the newest, restore.c has the places of a data directory.
  */
 #ifndef SHERWOOD_SERVER_TABLES_TABLES_PARTS_H
 #define SHERWOOD_SERVER_TABLES_TABLES_PARTS_H
@@ -35,18 +35,18 @@ void sw_tables_free_view(struct sw_tables_view *view);
 uint32_t sw_tables_index(const struct sw_tables_view *view, uint32_t number);
 
 /* Makes `view` the newest one. `dropped`: the table that the view lacks; NULL: none. The caller has
- * locked `change` and `held`. (change.c) */
+ * locked `change` and `held`. (publish.c) */
 void sw_tables_publish(struct sw_tables *tables, struct sw_tables_view *view,
                        struct sw_served *dropped);
 /* Waits until every loop has adopted the newest view, and until no loop and no save uses the table
  * that it lacks. Requests on that table may wait for the log, and a broken log for the catalog that
- * mends it: so the caller has locked `change` alone. (change.c) */
+ * mends it: so the caller has locked `change` alone. (publish.c) */
 void sw_tables_wait_for_loops(struct sw_tables *tables, struct sw_served *dropped);
 /* Publishes a view, waits for the loops, frees the view before, and closes the table that `view`
- * lacks; `dropped` NULL: none. The caller has locked `change`. (change.c) */
+ * lacks; `dropped` NULL: none. The caller has locked `change`. (publish.c) */
 void sw_tables_replace_view(struct sw_tables *tables, struct sw_tables_view *view,
                             struct sw_served *dropped);
-/* Closes a table that no loop uses, and frees it. NULL is allowed. (change.c) */
+/* Closes a table that no loop uses, and frees it. NULL is allowed. (publish.c) */
 void sw_tables_close(struct sw_tables *tables, struct sw_served *served);
 
 /* Changes options of a table. change->config receives those of before. The first table of a server
