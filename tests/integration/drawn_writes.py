@@ -76,6 +76,8 @@ class Client(threading.Thread):
         write = self.sent[self.answered]
         if self.frames:
             reply = wire.read_frame(self.socket)
+            if reply.status == wire.OUTCOME_UNKNOWN: # the log was broken for 10 s; by RESP the connection ends
+                raise wire.Closed
             check(reply.status in (wire.OK, wire.NOT_DURABLE), f"status {reply.status}: {reply.message}")
             is_refused = reply.status == wire.NOT_DURABLE
         else:
