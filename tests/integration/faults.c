@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 /* In the order of the names in faults.py. */
@@ -37,7 +38,8 @@ struct fault {
 
 struct faults {
     struct fault of[KINDS];
-    uint32_t repeated;    /* writes and syncs of a file after a sync of it failed */
+    uint32_t repeated;    /* writes and syncs of a file by a thread that may know that a sync of it
+                             failed */
     uint32_t spare_small; /* syncs of files below SMALL bytes are left alone */
     uint32_t silent;      /* the resolver does not answer look-ups of names */
     uint32_t asking;      /* number of look-ups that wait for it */
@@ -47,11 +49,23 @@ struct faults {
     uint32_t map_waits;   /* number of calls that wait for it */
 };
 
-enum { LOST_MAX = 1024, PART = 4096, SMALL = 65536, LARGE = 8 << 20, WORKS_MAX = 64 };
+enum {
+    LOST_MAX = 1024,
+    PART = 4096,
+    SMALL = 65536,
+    LARGE = 8 << 20,
+    WORKS_MAX = 64,
+    KNOWN_MS = 1000
+};
 
 static struct faults *faults;
 static uint64_t lost[LOST_MAX]; /* atomic: inodes of files with a failed sync */
+static struct {
+    const void *thread; /* the one whose sync failed */
+    uint64_t ms;        /* when */
+} failures[LOST_MAX];
 static uint32_t lost_count;
+static _Thread_local char this_thread; /* its address names the thread */
 
 static __attribute__((constructor)) void begin(void)
 {
@@ -150,6 +164,13 @@ static bool is_file(int fd, uint64_t *inode)
     return is;
 }
 
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 static void add_lost(int fd)
 {
     uint64_t inode;
@@ -160,28 +181,32 @@ static void add_lost(int fd)
     if (i >= LOST_MAX) {
         abort();
     }
+    failures[i].thread = &this_thread;
+    failures[i].ms = now_ms();
     __atomic_store_n(&lost[i], inode, __ATOMIC_RELEASE);
 }
 
-/* Is it one of them? Forgets it where it is `gone`: its number may be given to another one. */
-static bool is_lost(uint64_t inode, bool gone)
+/* Removes the file from the lost ones: its number may be given to another one. */
+static void forget_lost(uint64_t inode)
 {
-    bool is = false;
     for (uint32_t i = 0; i < LOST_MAX && i < __atomic_load_n(&lost_count, __ATOMIC_ACQUIRE); i++) {
         if (__atomic_load_n(&lost[i], __ATOMIC_ACQUIRE) == inode) {
-            is = true;
-            if (gone) {
-                __atomic_store_n(&lost[i], 0, __ATOMIC_RELEASE);
-            }
+            __atomic_store_n(&lost[i], 0, __ATOMIC_RELEASE);
         }
     }
-    return is;
 }
 
-static void look_for_lost(uint64_t inode)
+/* Counts the use of a lost file. Another thread than that of the failed sync learns of it a moment
+ * later: until then it may begin a write. */
+static void look_for_lost(uint64_t inode, enum kind kind)
 {
-    if (is_lost(inode, false)) {
-        count(&faults->repeated);
+    for (uint32_t i = 0; i < LOST_MAX && i < __atomic_load_n(&lost_count, __ATOMIC_ACQUIRE); i++) {
+        if (__atomic_load_n(&lost[i], __ATOMIC_ACQUIRE) == inode &&
+            (kind == SYNC || failures[i].thread == &this_thread ||
+             now_ms() - failures[i].ms >= KNOWN_MS)) {
+            count(&faults->repeated);
+            return;
+        }
     }
 }
 
@@ -192,7 +217,7 @@ ssize_t pwrite(int fd, const void *data, size_t bytes, off_t at)
     ssize_t (*real)(int, const void *, size_t, off_t) = next("pwrite");
     uint64_t inode;
     if (is_file(fd, &inode)) {
-        look_for_lost(inode);
+        look_for_lost(inode, WRITE);
         if (fails(WRITE)) {
             if (error_of(WRITE) != 0) {
                 return fail(WRITE);
@@ -208,7 +233,7 @@ ssize_t pwritev(int fd, const struct iovec *pieces, int count_of, off_t at)
     ssize_t (*real)(int, const struct iovec *, int, off_t) = next("pwritev");
     uint64_t inode;
     if (is_file(fd, &inode)) {
-        look_for_lost(inode);
+        look_for_lost(inode, WRITE);
         if (fails(WRITE)) {
             if (error_of(WRITE) != 0) {
                 return fail(WRITE);
@@ -226,7 +251,7 @@ int fdatasync(int fd)
     int (*real)(int) = next("fdatasync");
     uint64_t inode;
     if (is_file(fd, &inode)) {
-        look_for_lost(inode);
+        look_for_lost(inode, SYNC);
     }
     struct stat facts;
     bool spared = __atomic_load_n(&faults->spare_small, __ATOMIC_ACQUIRE) != 0 &&
@@ -334,7 +359,7 @@ int unlinkat(int dir, const char *name, int flags)
         return fail(UNLINK);
     }
     if (fstatat(dir, name, &facts, 0) == 0) {
-        (void)is_lost(facts.st_ino, true);
+        forget_lost(facts.st_ino);
     }
     return real(dir, name, flags);
 }
