@@ -12,6 +12,7 @@
 #include "server/repl/replica_parts.h"
 #include "server/tables/tables.h"
 #include "table/batch.h"
+#include "table/info.h"
 #include "table/sequencer.h"
 
 static int refuse(char reason[SW_REPL_REASON_BYTES], const char *what, const char *why)
@@ -56,6 +57,41 @@ static int find(void *context, uint32_t id, struct sw_replay_table *out,
     return is_found;
 }
 
+/* Takes the slots that a table does not need, if they are many. It keeps its number: a record with
+ * the number of the RESIZE will come. Returns whether it had some. */
+static bool shrink(struct sw_table *table)
+{
+    const uint64_t last = sw_table_last_sequence(table);
+    struct sw_batch least = {.kind = SW_BATCH_RESIZE, .capacity = 1};
+    struct sw_table_stats stats;
+    struct sw_table_info info;
+    struct sw_queue *queue = NULL;
+    sw_table_stats(table, &stats);
+    sw_table_info(table, &info);
+    const bool shrinks =
+        (info.batch_kinds >> SW_BATCH_RESIZE & 1) != 0 && stats.occupied < info.occupied_max / 2 &&
+        sw_queue_create(table, &queue) == SW_OK && sw_batch_run(queue, &least) == SW_OK;
+    sw_queue_destroy(queue);
+    sw_table_set_sequence(table, last);
+    return shrinks;
+}
+
+/* Does so with all tables. The stream has no RESIZE, so they may have more slots than those of the
+ * primary. */
+static bool shrink_all(const struct sw_replica *replica)
+{
+    const uint64_t last = sw_sequencer_last(replica->parts.sequencer);
+    struct sw_served *served;
+    bool some = false;
+    for (uint32_t id = 0; (served = sw_tables_pin(replica->parts.tables, id)) != NULL;) {
+        id = served->id;
+        some |= shrink(served->table);
+        (void)sw_tables_unpin(replica->parts.tables, served); /* this thread alone could drop it */
+    }
+    sw_sequencer_set(replica->parts.sequencer, last);
+    return some;
+}
+
 static int change(void *context, uint64_t sequence, const uint8_t *message, size_t bytes,
                   char reason[SW_REPL_REASON_BYTES])
 {
@@ -69,8 +105,12 @@ static int change(void *context, uint64_t sequence, const uint8_t *message, size
     if (wrong != NULL) {
         return refuse(reason, "a change of the primary's tables is wrong", wrong);
     }
-    const int status =
+    int status =
         sw_catalog_carry_out(&catalog, replica->parts.tables, replica->parts.config, &applied, why);
+    if (status != 0 && shrink_all(replica)) { /* a new table may have lacked memory */
+        status = sw_catalog_carry_out(&catalog, replica->parts.tables, replica->parts.config,
+                                      &applied, why);
+    }
     sw_catalog_free(&catalog);
     return status == 0
                ? 0
