@@ -208,9 +208,14 @@ static const char *check_ok(const struct sw_reply *reply, const struct sw_client
     return is_data && reply->hits > reply->count ? "counts more hits than keys" : NULL;
 }
 
+/* Bytes that are dropped lengthen such a part before them. So a read takes more of the body. */
 static void add_part(struct sw_client_connection *connection, void *data, uint64_t bytes)
 {
-    if (bytes > 0) {
+    struct sw_client_part *last =
+        connection->parts_count > 0 ? &connection->parts[connection->parts_count - 1] : NULL;
+    if (last != NULL && last->data == NULL && data == NULL) {
+        last->bytes += (size_t)bytes;
+    } else if (bytes > 0) {
         assert(connection->parts_count < SW_CLIENT_PARTS_MAX);
         connection->parts[connection->parts_count++] = (struct sw_client_part){data, (size_t)bytes};
     }

@@ -108,6 +108,9 @@ static int check(struct sherwood *client, enum sherwood_operation operation,
 
 /* --- submitted requests ----------------------------------------------------------------------- */
 
+/* Flags of a request with segments. */
+#define SEGMENT_FLAGS ((uint32_t)(SHERWOOD_DISCARD | SHERWOOD_DELAY | SHERWOOD_CONSTANT))
+
 /* Are the other fields of the request as they must be? */
 static int check_request(struct sherwood *client, const struct sherwood_request *request,
                          const struct sherwood_segment *segments, uint32_t count)
@@ -124,10 +127,11 @@ static int check_request(struct sherwood *client, const struct sherwood_request 
         request->found != NULL || request->pieces != NULL ||
         sw_client_request_cache(request) != NULL ||
         sw_client_request_details(client, request).times != 0 ||
-        (request->flags & ~(uint32_t)SHERWOOD_DELAY) != 0) {
+        (request->flags & ~SEGMENT_FLAGS) != 0) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
                               "submit_segments: the request has arrays, or other flags than "
-                              "SHERWOOD_DELAY: set those of the segments alone");
+                              "SHERWOOD_DISCARD, _DELAY and _CONSTANT: set the arrays of the "
+                              "segments alone, and no other flag");
     }
     if (count > client->segments_max || keys > client->own.server.frame_ops_max) {
         return sw_client_fail(client, SHERWOOD_E_INVALID,
@@ -153,6 +157,8 @@ int sherwood_submit_segments(struct sherwood *client, struct sherwood_request *r
         return status;
     }
     struct sw_client_frame frame = frame_of(request->operation, segments, count, room);
+    frame.header.want_values |= (request->flags & SHERWOOD_DISCARD) != 0;
+    frame.is_constant = (request->flags & SHERWOOD_CONSTANT) != 0;
     return sw_client_submit_frame(client, &frame, request);
 }
 

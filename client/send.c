@@ -125,6 +125,18 @@ static size_t add_to_iov(struct iovec *iov, size_t n, const void *data, size_t b
     return n;
 }
 
+/* Adds the keys of a segment. If they follow the keys of the segment before in memory, they
+ * lengthen its part: a long part can be sent as pages. Part 0 is the head, which is not constant.
+ */
+static size_t add_keys(struct iovec *iov, size_t n, const void *keys, size_t bytes)
+{
+    if (n > 1 && (const uint8_t *)iov[n - 1].iov_base + iov[n - 1].iov_len == keys) {
+        iov[n - 1].iov_len += bytes;
+        return n;
+    }
+    return add_to_iov(iov, n, keys, bytes);
+}
+
 /* Adds an array, whose parts lie in the pieces, and its padding. */
 static size_t add_array(struct iovec *iov, size_t n, const struct sw_client_flight *flight,
                         bool operands)
@@ -155,7 +167,7 @@ static size_t frame_parts(const struct sw_client_flight *flight, struct iovec *i
     size_t n = add_to_iov(iov, 0, head, flight->head_bytes);
     for (uint32_t i = 0; i < flight->segments_count; i++) {
         const uint64_t bytes = sw_client_segment_key_bytes(&flight->segments[i]);
-        n = add_to_iov(iov, n, flight->segments[i].keys, (size_t)bytes);
+        n = add_keys(iov, n, flight->segments[i].keys, (size_t)bytes);
         n = add_to_iov(iov, n, zeros, (size_t)(sw_frame_align(bytes) - bytes));
     }
     if (flight->segments != NULL) {
@@ -244,18 +256,23 @@ static int64_t send_copied(struct sw_client_connection *connection)
     return transport->calls->write(transport, iov, (int)n, false);
 }
 
-/* Sends a part of the first frame, whose arrays never change: long arrays as pages. */
+/* Sends a part of the first frame, whose arrays never change: long arrays as pages, and short ones
+ * up to the next long one by one write. */
 static int64_t send_constant(struct sw_client_connection *connection,
                              const struct sw_client_flight *flight)
 {
     struct sw_client_transport *transport = connection->transport;
-    struct iovec parts[SW_CLIENT_FRAME_PARTS_MAX];
+    struct iovec parts[SW_CLIENT_SEGMENT_PARTS_MAX];
     size_t n = frame_parts(flight, parts);
     n = skip_parts(parts, n, connection->queue_offset);
     assert(n > 0); /* a frame that is completely sent leaves the queue */
-    bool more = n > 1 || connection->queue_count > 1;
-    if (transport->held == 0 && parts[0].iov_len < SW_CLIENT_PAGES_BYTES) {
-        return transport->calls->write(transport, parts, 1, more);
+    size_t shorts = 0;
+    while (transport->held == 0 && shorts < n && parts[shorts].iov_len < SW_CLIENT_PAGES_BYTES) {
+        shorts++;
+    }
+    bool more = n > (shorts > 0 ? shorts : 1) || connection->queue_count > 1;
+    if (shorts > 0) {
+        return transport->calls->write(transport, parts, (int)shorts, more);
     }
     int64_t sent =
         transport->calls->write_pages(transport, parts[0].iov_base, parts[0].iov_len, more);

@@ -70,11 +70,12 @@ SHERWOOD_MUST_CHECK int sherwood_read_segments(struct sherwood *client,
 /* Bytes of memory for a submitted read of several tables. */
 #define SHERWOOD_SEGMENTS_ROOM 1024
 /* Queues such a read as one frame, as sherwood_submit does. The request has an operation, and
- * perhaps SHERWOOD_DELAY and `user`; its arrays are NULL. There are at most SHERWOOD_SEGMENTS_MAX
- * segments, each with a key, and frame_ops_max keys in all. The library borrows request, segments,
- * arrays and `room`, SHERWOOD_SEGMENTS_ROOM bytes, until a waiting call has returned the request.
- * It sends one request before the first read if no table was opened. The frame goes by the socket.
- */
+ * perhaps `user` and the flags SHERWOOD_DISCARD (of segments whose `values` is NULL),
+ * SHERWOOD_DELAY and SHERWOOD_CONSTANT (keys of several segments that follow each other in memory
+ * are one array); its arrays are NULL. There are at most SHERWOOD_SEGMENTS_MAX segments, each with
+ * a key, and frame_ops_max keys in all. The library borrows request, segments, arrays and `room`,
+ * SHERWOOD_SEGMENTS_ROOM bytes, until a waiting call has returned the request. It sends one request
+ * before the first read if no table was opened. The frame goes by the socket. */
 SHERWOOD_MUST_CHECK int sherwood_submit_segments(struct sherwood *client,
                                                  struct sherwood_request *request,
                                                  const struct sherwood_segment *segments,

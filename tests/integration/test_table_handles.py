@@ -4,6 +4,7 @@
 
 import contextlib
 import ctypes
+import mmap
 import pathlib
 import socket
 import subprocess
@@ -301,6 +302,55 @@ def submitted_segments():
             equal([read.answers() for read in reads], [[[number(10), None], [None, number(20)]]] * 4, "answers")
 
 
+DISCARD, CONSTANT = 1, 4
+CONSTANT_MEMORY = []  # stays until the process ends
+
+
+def traffic(client):
+    """Returns the writes so far, and the bytes that were sent as pages."""
+    counts = (ctypes.c_uint64 * 9)()
+    client.calls.sherwood_traffic(client.pointer, counts, ctypes.c_size_t(ctypes.sizeof(counts)))
+    return counts[1], counts[6]
+
+
+@case
+def flags_of_segments():
+    """a frame of several tables drops values, and sends keys that never change as pages: those of segments that follow each other in
+    memory together, and others by few writes"""
+    count, short = 8192, 3
+    with serving() as (_, replies, client):
+        table(replies, "CREATE", "t")
+        with client.open("t") as other:
+            equal([client.set({key: key + 1 for key in range(100)}), other.set({key: key + 2 for key in range(count, count + 100)})], [OK, OK], "SET")
+            keys = mmap.mmap(-1, 2 * count * 8)
+            CONSTANT_MEMORY.append(keys)
+            keys.write(b"".join(number(key) for key in range(2 * count)))
+            base = ctypes.addressof(ctypes.c_char.from_buffer(keys))
+            read = Read(client, [(client, range(count)), (other, range(count, 2 * count))] + [(client, range(short)), (other, range(short))] * 20)
+            CONSTANT_MEMORY.append(read.keys)
+            read.list[0].keys, read.list[1].keys = base, base + count * 8
+            wanted = [[number(key + 1) if key < 100 else None for key in range(count)],
+                      [number(key + 2) if key < count + 100 else None for key in range(count, 2 * count)]]
+            wanted += [[number(key + 1) for key in range(short)], [None] * short] * 20
+            untouched = [values.raw for values in read.values]
+            for flags in (0, CONSTANT, CONSTANT | DISCARD, DISCARD, CONSTANT):
+                for segment, values in zip(read.list, read.values):
+                    segment.values = None if flags & DISCARD else ctypes.addressof(values)
+                    ctypes.memset(values, 0xff, len(values.raw))
+                request, room = Request(ctypes.sizeof(Request), 1, flags=flags), ctypes.create_string_buffer(1024)
+                before = traffic(client)
+                equal(client.calls.sherwood_submit_segments(client.pointer, ctypes.byref(request), read.list, len(read.list), room), OK, client.error())
+                equal(client.calls.sherwood_wait(client.pointer, ctypes.byref(request)), OK, client.error())
+                equal((request.status, request.hits), (OK, 200 + 20 * short), f"flags {flags}")
+                if flags & DISCARD:
+                    equal([values.raw for values in read.values], [b"\xff" * len(raw) for raw in untouched], "values were dropped")
+                else:
+                    equal(read.answers(), wanted, f"flags {flags}")
+                moved = [now - then for now, then in zip(traffic(client), before)]
+                equal(moved[1], 2 * count * 8 if flags & CONSTANT else 0, f"flags {flags}: bytes as pages")
+                check(moved[0] < 16, f"flags {flags}: {moved[0]} writes")
+
+
 class Request(ctypes.Structure):
     """struct sherwood_request."""
     _fields_ = [("size", ctypes.c_size_t), ("operation", ctypes.c_int), ("count", ctypes.c_uint32), ("keys", ctypes.c_void_p),
@@ -380,7 +430,7 @@ def bad_segments():
                                                        (Request(8, 1), read.list, 2, "the field size is 8"),
                                                        (Request(whole, 2), read.list, 2, "is no read of values"),
                                                        (Request(whole, 1, keys=1), read.list, 2, "the request has arrays"),
-                                                       (Request(whole, 1, flags=1), read.list, 2, "the request has arrays"),
+                                                       (Request(whole, 1, flags=8), read.list, 2, "the request has arrays"),
                                                        (Request(whole, 1), Read(client, [(client, [1]), (other, [])]).list, 2, "no keys")):
                 status, error = submit(request, segments, count)
                 equal((status, sentence in error), (E_INVALID, True), error)
