@@ -107,16 +107,16 @@ int sw_load_tables_submit(const struct sw_load_tables *tables, struct sherwood *
         return sherwood_submit(tables->count == 0 ? client : tables->handles[unit->table], request);
     }
     const uint32_t each = unit->count / tables->count;
+    const bool discards = (request->flags & SHERWOOD_DISCARD) != 0;
     for (uint32_t t = 0; t < tables->count; t++) {
         segments->each[t] = (struct sherwood_segment){
             .table = tables->handles[t],
             .keys = (const char *)unit->keys + (size_t)t * each * workload->key_bytes,
-            .values = (char *)got + (size_t)t * each * workload->value_bytes,
+            .values = discards ? NULL : (char *)got + (size_t)t * each * workload->value_bytes,
             .count = each,
         };
     }
     request->keys = NULL;
     request->previous = NULL;
-    request->flags &= SHERWOOD_DELAY;
     return sherwood_submit_segments(client, request, segments->each, tables->count, segments->room);
 }

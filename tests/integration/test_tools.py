@@ -261,6 +261,9 @@ def load_generator_tables():
                 report = json.loads(run(*base, "--operation", "get", "--frame", frame, *order, *segments))
                 phase, used = report["phases"][0], server.metrics()["sherwood_frame_segments_total"] - before
                 equal([report["ok"], phase["hits"], used], [True, phase["keys"], 4 * phase["units"] if segments else 0], f"{order} {segments}")
+        phase = json.loads(run(*base, "--keys", "65536", "--operation", "get", "--frame", "16384", "--segments", "--seconds", "0.1",
+                               "--frames-prefilled", "1", "--splice", "always"))["phases"][0]
+        equal(phase["system_calls"]["bytes_spliced"], 8 * phase["keys"], "prefilled frames by segments are sent as pages")
         check("4 tables, each frame of gets reads all of them" in run(*base[:-1], "--operation", "get", "--frame", "2048", "--segments"), "report")
         equal([replies.ask("SELECT", "load2"), replies.ask("FLUSHDB")], ["OK", "OK"], "a lost table")
         for segments in ((), ("--segments",)):
