@@ -73,25 +73,41 @@ static bool replicates(const struct sw_server *server)
             sw_backlog_is_on(server->repl->backlog));
 }
 
+#define SMALL_SLOTS 1024
+
+/* Returns the options to create the table. A table that begins small may grow to its capacity. */
+static struct sw_config first_options(const struct sw_served *served)
+{
+    struct sw_config config = *served->config;
+    if (served->begins_small && config.engine != SW_ENGINE_CUCKOO &&
+        config.capacity > SMALL_SLOTS) {
+        config.max_capacity =
+            config.max_capacity > config.capacity ? config.max_capacity : config.capacity;
+        config.capacity = SMALL_SLOTS;
+    }
+    return config;
+}
+
 /* Creates the table and its gate. */
 static int create_table(struct sw_server *server, struct sw_served *served, char *error,
                         size_t error_bytes)
 {
+    const struct sw_config first = first_options(served);
     struct sw_table_config table;
     struct sw_table_info info;
     char reason[SW_CONFIG_ERROR_BYTES] = "not enough memory";
     if (sw_config_check_batch_bytes(served->config, &server->config, reason, sizeof(reason)) != 0) {
         return refuse(error, error_bytes, reason);
     }
-    sw_config_table(served->config, &table);
+    sw_config_table(&first, &table);
     table.direct = false; /* only the first table can be read directly */
     sw_table_info(server->table, &info);
     table.backend = info.backend; /* `auto` was decided at the start */
     table.sequencer = &server->sequencer;
     table.shared = server->device;
     served->account = calloc(1, sizeof(*served->account));
-    if (served->account == NULL || sw_served_open_account(server, served->config, served->account,
-                                                          reason, sizeof(reason)) != 0) {
+    if (served->account == NULL ||
+        sw_served_open_account(server, &first, served->account, reason, sizeof(reason)) != 0) {
         return refuse(error, error_bytes, reason);
     }
     table.growth = &served->account->growth;

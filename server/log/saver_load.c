@@ -120,6 +120,12 @@ enum sw_load_outcome sw_saver_load_catalog(struct sw_load *load, uint64_t number
     } else {
         outcome = restore(saver, &catalog, &header, reason);
     }
+    if (outcome == SW_LOAD_REFUSED && saver->tables != NULL &&
+        !__atomic_load_n(load->stop, __ATOMIC_RELAXED)) { /* perhaps for lack of memory */
+        sw_tables_begin_small(saver->tables, true);
+        outcome = sw_saver_reset(load) == 0 ? restore(saver, &catalog, &header, reason) : outcome;
+        sw_tables_begin_small(saver->tables, false);
+    }
     saver->is_several = outcome == SW_LOAD_WHOLE;
     sw_catalog_free(&catalog);
     return outcome;

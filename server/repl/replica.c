@@ -309,7 +309,9 @@ static void pause_before_retry(struct sw_replica *replica)
            replica->parts.state->host[0] == '\0') {
         pthread_cond_wait(&replica->changed, &replica->lock);
     }
-    uint64_t until = sw_log_now_ns() + (replica->apply.lacks_room ? RETRY_NO_ROOM_NS : RETRY_NS);
+    /* the attempt behind the first that lacked room begins with fewer slots */
+    const bool in_vain = replica->apply.lacks_room && replica->lacked_room;
+    uint64_t until = sw_log_now_ns() + (in_vain ? RETRY_NO_ROOM_NS : RETRY_NS);
     const struct timespec when = {(time_t)(until / 1000000000U), (long)(until % 1000000000U)};
     while (!replica->stopping && replica->orders == replica->carried_out &&
            pthread_cond_timedwait(&replica->changed, &replica->lock, &when) != ETIMEDOUT) {
@@ -370,6 +372,7 @@ static void *run_replica(void *context)
         pthread_mutex_unlock(&replica->lock);
         was_replica = was_replica || begin_to_follow(replica);
         replica->connection.reason[0] = replica->apply.reason[0] = '\0';
+        replica->lacked_room = replica->apply.lacks_room;
         replica->apply.lacks_room = false;
         if (was_replica && !is_over(replica)) {
             follow(replica);

@@ -46,6 +46,7 @@ struct sw_replica {
     struct sw_peer_connection connection;
     struct sw_apply apply;
     struct sw_replica_files files;
+    bool lacked_room;                /* the attempt before this one ended with apply.lacks_room */
     char last[SW_REPL_REASON_BYTES]; /* the reason that was logged last */
 };
 

@@ -32,8 +32,13 @@ static int begin(void *context, const uint8_t *message, size_t bytes,
     if (wrong != NULL) {
         return refuse(reason, "the primary's catalog of the tables is wrong", wrong);
     }
-    const int status =
-        sw_catalog_restore(&catalog, replica->parts.tables, replica->parts.config, why);
+    sw_tables_begin_small(replica->parts.tables, replica->lacked_room);
+    int status = sw_catalog_restore(&catalog, replica->parts.tables, replica->parts.config, why);
+    if (status != 0 && !replica->lacked_room) { /* perhaps for lack of memory */
+        sw_tables_begin_small(replica->parts.tables, true);
+        status = sw_catalog_restore(&catalog, replica->parts.tables, replica->parts.config, why);
+    }
+    sw_tables_begin_small(replica->parts.tables, false);
     sw_catalog_free(&catalog);
     return status == 0 ? 0 : refuse(reason, "the primary's tables cannot be made here", why);
 }

@@ -121,6 +121,9 @@ static int open_all(struct sw_tables *tables, struct sw_tables_view *next,
         struct sw_served *served = find_id(tables->view, id);
         const bool is_new = served == NULL;
         served = is_new ? calloc(1, sizeof(*served)) : served;
+        if (is_new && served != NULL) {
+            served->begins_small = tables->begins_small;
+        }
         if (is_new && (served == NULL ||
                        owner->open(owner->server, configs[i], served, error, error_bytes) != 0)) {
             free(served);
@@ -270,14 +273,17 @@ static int apply(struct sw_tables *tables, const struct sw_places *catalog,
 
 /* Closes all tables except the first. `id`: of the table that place 0 will have. `has_own`: that is
  * another table, with options of its own. The first is emptied then, and dropped with the next
- * view. The caller has locked `change`. */
+ * view. It is also emptied if tables begin small. The caller has locked `change`. */
 static int begin(struct sw_tables *tables, uint32_t id, bool has_own)
 {
     if (leave_one(tables, has_own ? ID_NONE : id) != 0) {
         return -1;
     }
-    if (has_own) { /* so that its memory and that of the other do not count together */
+    if (has_own || tables->begins_small) { /* so that the others find its memory */
         tables->owner.close(tables->owner.server, tables->first);
+    }
+    if (!has_own && tables->begins_small) {
+        tables->owner.reopen(tables->owner.server, tables->first);
     }
     return 0;
 }
@@ -316,6 +322,11 @@ int sw_tables_restore(struct sw_tables *tables, const struct sw_places *catalog,
                                error, error_bytes);
     sw_places_fini(&alone);
     return status;
+}
+
+void sw_tables_begin_small(struct sw_tables *tables, bool small)
+{
+    tables->begins_small = small;
 }
 
 int sw_tables_apply(struct sw_tables *tables, const struct sw_places *catalog,

@@ -48,8 +48,9 @@ struct sw_served_loop {
 /* A table of the server. Constant, except the table's contents. */
 struct sw_served {
     uint32_t id;
-    uint32_t pins; /* sw_tables_pin; under the lock of the tables */
-    bool leaves;   /* atomic: it was dropped */
+    uint32_t pins;     /* sw_tables_pin; under the lock of the tables */
+    bool leaves;       /* atomic: it was dropped */
+    bool begins_small; /* `open` gives it few slots at first, if it can grow */
     struct sw_table *table;
     struct sw_gate *gate;           /* of its writes */
     struct sw_account *account;     /* of its memory; NULL: none (in tests) */
@@ -228,6 +229,10 @@ void sw_tables_release(struct sw_tables *tables);
  */
 int sw_tables_restore(struct sw_tables *tables, const struct sw_places *catalog,
                       const struct sw_config *const *configs, char *error, size_t error_bytes);
+/* From now on sw_tables_restore makes tables with few slots, also of the table in place 0 at the
+ * start, or with those of their options. No file has a RESIZE. So tables that shared
+ * tables-memory-max may find no room with the slots that they were created with. */
+void sw_tables_begin_small(struct sw_tables *tables, bool small);
 
 /* A change that another server has made. */
 struct sw_tables_applied {

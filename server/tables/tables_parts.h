@@ -22,7 +22,8 @@ struct sw_tables {
     bool is_taken;    /* atomic: a change has the turn */
     bool is_changing; /* atomic: sw_tables_are_changing */
     struct sw_served *first;
-    struct sw_config started;                /* its options, before any ALTER */
+    bool begins_small;        /* sw_tables_begin_small; of the thread that restores */
+    struct sw_config started; /* its options, before any ALTER */
     bool was_dropped[SW_PLACE_NUMBERS_FREE]; /* by number: a table there was dropped */
     const struct sw_served *leaving; /* the table that a DROP is about to close; NULL: none */
 };

@@ -190,6 +190,27 @@ def resize_refused():
 
 
 @case
+def resized_tables_start_again():
+    """tables that RESIZE gave fewer slots than their capacity are loaded beside one that grew since, with the same limit; a replica follows them"""
+    limits = ("--max-capacity", "1M", "--tables-memory-max", "6M")
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ("--capacity", "128K", *limits, "--data-dir", folder)
+        with Server(*flags) as server, server.replies() as replies:
+            equal([replies.ask("RESIZE", 1024), replies.ask("SET", 1, 1)], [1024, "OK"], "default")
+            for name, capacity in (("a", "128K"), ("b", "1K")):
+                equal([replies.ask("TABLE", "CREATE", name, "capacity", capacity, "max-capacity", "1M"), replies.ask("SELECT", name)], ["OK"] * 2, name)
+                equal([replies.ask("RESIZE", 1024), replies.ask("SET", 1, 2)], [1024, "OK"], name)
+            put_by_resp(replies, range(40000), 2000)
+            with Server("--capacity", "1K", *limits, "--replicaof", f"127.0.0.1 {server.port}") as replica, replica.replies() as theirs:
+                eventually(lambda: theirs.ask("SELECT", "b") == "OK" and theirs.ask("DIGEST") == replies.ask("DIGEST"), "the replica has all keys")
+            equal(replies.ask("SAVE"), "OK", "SAVE")
+        with Server(*flags) as server, server.replies() as replies:
+            for name, value in (("default", b"1"), ("a", b"2"), ("b", b"%d" % value_of(1))):
+                equal([replies.ask("SELECT", name), replies.ask("GET", 1)], ["OK", value], name)
+            equal(replies.ask("DBSIZE"), 40000, "keys of b")
+
+
+@case
 def pipelined():
     """RESIZE takes its turn in a pipeline"""
     with Server(*SMALL) as server, server.connect() as connection:
