@@ -151,7 +151,7 @@ def library():
     with serving("--capacity", "4M") as server:
         load = [BUILD / "sherwood-load", "-a", f"unix:{server.unix_path}", "--region", "-q", "-c", "2"]
         run(*load, "-n", "200K", "-f", "4096", "-d", "8", timeout=120)
-        run(*load, "-n", "200K", "-f", "1", "-d", "1", "-o", "get", "--seconds", "0.5", timeout=120)
+        run(*load, "-n", "2K", "-f", "1", "-d", "1", "-o", "get", timeout=120)
         run(*load, "-n", "200K", "-f", "500", "-o", "get", "--rate", "100K", "--seconds", "1",
             timeout=120)
         run(*load, "-n", "200K", "-f", "1000", "-o", "get", "--seconds", "0.5", "--frames-prefilled",
