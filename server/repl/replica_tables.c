@@ -9,9 +9,11 @@
 #include <string.h>
 
 #include "server/log/catalog_view.h"
+#include "server/log/saver.h"
 #include "server/repl/replica_parts.h"
 #include "server/tables/tables.h"
 #include "table/batch.h"
+#include "table/image.h"
 #include "table/info.h"
 #include "table/sequencer.h"
 
@@ -63,7 +65,8 @@ static int find(void *context, uint32_t id, struct sw_replay_table *out,
 }
 
 /* Takes the slots that a table does not need, if they are many. It keeps its number: a record with
- * the number of the RESIZE will come. Returns whether it had some. */
+ * the number of the RESIZE will come, and an image must not have it. Returns whether it had some.
+ */
 static bool shrink(struct sw_table *table)
 {
     const uint64_t last = sw_table_last_sequence(table);
@@ -73,27 +76,38 @@ static bool shrink(struct sw_table *table)
     struct sw_queue *queue = NULL;
     sw_table_stats(table, &stats);
     sw_table_info(table, &info);
+    sw_image_claim(table);
     const bool shrinks =
         (info.batch_kinds >> SW_BATCH_RESIZE & 1) != 0 && stats.occupied < info.occupied_max / 2 &&
         sw_queue_create(table, &queue) == SW_OK && sw_batch_run(queue, &least) == SW_OK;
     sw_queue_destroy(queue);
     sw_table_set_sequence(table, last);
+    sw_image_unclaim(table);
     return shrinks;
 }
 
-/* Does so with all tables. The stream has no RESIZE, so they may have more slots than those of the
- * primary. */
+/* Does so with all tables, unless a snapshot of one is being written. The stream has no RESIZE, so
+ * they may have more slots than those of the primary. */
 static bool shrink_all(const struct sw_replica *replica)
 {
+    /* before the tables are at one position, no snapshot begins */
+    struct sw_saver *saver = replica->apply.is_settled ? replica->files.saver : NULL;
     const uint64_t last = sw_sequencer_last(replica->parts.sequencer);
     struct sw_served *served;
     bool some = false;
+    if (saver != NULL && !sw_saver_hold(saver)) {
+        sw_saver_release(saver);
+        return false;
+    }
     for (uint32_t id = 0; (served = sw_tables_pin(replica->parts.tables, id)) != NULL;) {
         id = served->id;
         some |= shrink(served->table);
         (void)sw_tables_unpin(replica->parts.tables, served); /* this thread alone could drop it */
     }
     sw_sequencer_set(replica->parts.sequencer, last);
+    if (saver != NULL) {
+        sw_saver_release(saver);
+    }
     return some;
 }
 
