@@ -77,7 +77,7 @@ static void sweep(struct sw_loop *loop)
     }
     sw_net_sweep(&loop->net, expired);
     sw_bulk_pool_sweep(&loop->bulk.pool);
-    sw_resp_memory_sweep(loop->first.resp.memory, now_ms(loop));
+    loop->net.retry |= sw_resp_memory_sweep(loop->first.resp.memory, now_ms(loop));
     sw_seats_sweep(&loop->seats, &loop->sweeps, loop->net.tables.number);
 }
 

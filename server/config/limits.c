@@ -113,7 +113,7 @@ void sw_config_fit(struct sw_config *config)
             (uint32_t)least(SW_ROUND_BYTES_USUAL / operation_bytes(config), ROUND_OPS_STANDARD);
     }
     if (config->resp_batch_bytes == 0) {
-        const uint64_t bytes = config->resp_batches_max * batch_bytes(config);
+        const uint64_t bytes = 2 * config->resp_batches_max * batch_bytes(config);
         config->derived |= SW_DERIVED_BATCH_BYTES;
         config->resp_batch_bytes = bytes < BATCH_BYTES_STANDARD ? BATCH_BYTES_STANDARD : bytes;
     }

@@ -305,14 +305,15 @@ SW_OPTION(round_ops_max, "round-ops-max", "limits", SW_ANY, SW_SIZE(0, 16 * SW_M
 SW_OPTION(
     resp_batches_max, "resp-batches-max", "limits", SW_ANY, SW_NUMBER(3, 65536), "8", "N",
     "Limit the RESP batches that a loop fills or runs at a time, for all tables together. The "
-    "server pauses connections of further tables.")
+    "server pauses connections of further tables. Batches that wait for a table that grows do not "
+    "count; resp-batch-bytes limits them.")
 SW_OPTION(
     resp_batch_bytes, "resp-batch-bytes", "limits", SW_ANY, SW_SIZE(0, SW_T), "0", "BYTES",
     "Limit the memory of each loop for RESP batches, which tables share. The server pauses "
     "connections of tables that get none. A batch takes 80 bytes and twice the size of a value "
     "for each of round-ops-max operations. The limit must hold two batches of the default table "
-    "and one of any other. 0: resp-batches-max batches of the default table, 256M, or that of the "
-    "widest table, whichever is most.")
+    "and one of any other. 0: twice resp-batches-max batches of the default table, 256M, or two of "
+    "the widest table beside two of the default table, whichever is most.")
 SW_OPTION(frame_ops_max, "frame-ops-max", "limits", SW_ANY, SW_SIZE(0, 16 * SW_M), "0", "N",
           "Limit the keys in one bulk frame, at least 64. 0: 1M, or the number that half of "
           "arena-bytes holds with their values and the reply.")

@@ -96,8 +96,8 @@ static bool must_wait(const struct sw_conn *conn)
     if (conn->stall == SW_STALL_HELD) {
         return conn->net->held_closed && !conn->net->tries_held;
     }
-    return conn->stall == SW_STALL_BATCH_MEMORY && conn->protocol->must_wait != NULL &&
-           conn->protocol->must_wait(conn);
+    return (conn->stall == SW_STALL_BATCH_MEMORY || conn->stall == SW_STALL_BATCH_FULL) &&
+           conn->protocol->must_wait != NULL && conn->protocol->must_wait(conn);
 }
 
 /* If one connection stalls for arena memory again, those after it get no arena memory either

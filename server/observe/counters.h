@@ -63,7 +63,8 @@
     X(input_memory_closes,                                                                         \
       "Connections closed because incomplete requests reached input-bytes-max.")                   \
     X(round_pauses,                                                                                \
-      "Times a connection's input was paused because the RESP batch of its table was full.")       \
+      "Times a connection's input was paused because the RESP batch of its table was full, or "    \
+      "waits until the table has grown.")                                                          \
     X(resp_batches_pauses, "Times a connection's input was paused because RESP batches of other "  \
                            "tables were all resp-batches-max or resp-batch-bytes.")                \
     X(key_collisions,                                                                              \

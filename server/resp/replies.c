@@ -35,7 +35,7 @@ void sw_replies_finish(struct sw_replies *replies)
         resp->running = NULL;
         resp->batches_done++;
     }
-    resp->memory->is_exhausted = false;
+    sw_resp_memory_returned(resp->memory);
     resp->net->retry = true;
 }
 
@@ -232,5 +232,8 @@ void sw_replies_submit(struct sw_replies *replies)
     } else {
         replies->submitted_ns = uv_hrtime();
         sw_resp_batch_submit(&replies->batch);
+        if (resp->memory->is_exhausted && sw_table_is_held(resp->batches->table)) {
+            resp->memory->is_exhausted = false; /* what it uses no longer counts */
+        }
     }
 }

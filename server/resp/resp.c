@@ -144,6 +144,7 @@ static size_t feed_commands(struct sw_conn *conn, const uint8_t *bytes, size_t s
         return 0; /* without parsing the command again */
     }
     state->operations_wanted = 0;
+    state->waits_for_growth = false;
     if (sw_begins_tls(bytes, size)) {
         sw_close_wrong(conn, "TLS");
         return size;

@@ -135,6 +135,7 @@ struct sw_resp_conn {
     } watch;                         /* WATCH */
     struct sw_resp_monitor *monitor; /* MONITOR sends commands here; NULL: not a monitor */
     uint32_t operations_wanted;      /* of the command that waits for room in the batch; or 0 */
+    bool waits_for_growth;           /* its command begins no batch before the table has grown */
     size_t reparsed;                 /* bytes of the incomplete command that were parsed in vain */
     struct sw_resp_text_share text;  /* of this connection */
 };

@@ -23,11 +23,32 @@ static uint64_t pending_bytes(const struct sw_resp_memory *memory)
     return memory->pending_max * sizeof(struct sw_pending);
 }
 
-/* Raises a derived limit to what a table needs whose batches have `bytes` of I/O memory: its memory
- * beside two batches of the first table. */
+static bool is_in_use(const struct sw_replies_memory *one)
+{
+    return one->borrower != NULL && one->borrower->pendings > 0;
+}
+
+static bool is_held(const struct sw_replies *replies)
+{
+    return sw_table_is_held(replies->resp->batches->table);
+}
+
+/* Returns how many count towards resp-batches-max: not those of batches that wait for long work of
+ * their tables. */
+static uint32_t counted(const struct sw_resp_memory *memory)
+{
+    uint32_t held = 0;
+    for (uint32_t i = 0; memory->count >= memory->most && i < memory->count; i++) {
+        held += is_in_use(memory->all[i]) && is_held(memory->all[i]->borrower);
+    }
+    return memory->count - held;
+}
+
+/* Raises a derived limit to what tables need whose batches have `bytes` of I/O memory: that of two
+ * batches, the table of one may be held, beside two batches of the first table. */
 static void raise_limit(struct sw_resp_memory *memory, uint64_t bytes)
 {
-    const uint64_t needs = 3 * pending_bytes(memory) + 2 * memory->kept_bytes + bytes;
+    const uint64_t needs = 4 * pending_bytes(memory) + 2 * memory->kept_bytes + 2 * bytes;
     if (memory->is_derived && memory->bytes_max < needs) {
         memory->bytes_max = needs;
     }
@@ -36,7 +57,7 @@ static void raise_limit(struct sw_resp_memory *memory, uint64_t bytes)
 /* Returns whether the limits allow memory with `bytes` of I/O memory more. */
 static bool may_add(const struct sw_resp_memory *memory, uint64_t bytes)
 {
-    return memory->count < memory->most &&
+    return counted(memory) < memory->most &&
            memory->bytes + pending_bytes(memory) + bytes <= memory->bytes_max;
 }
 
@@ -63,9 +84,24 @@ static void free_one(struct sw_resp_memory *memory, struct sw_replies_memory *on
     free(one);
 }
 
+/* Makes room for the address of one more. Returns false if there is no memory. */
+static bool reserve_address(struct sw_resp_memory *memory)
+{
+    if (memory->count < memory->room) {
+        return true;
+    }
+    const uint32_t room = memory->room == 0 ? memory->most : 2 * memory->room;
+    struct sw_replies_memory **all = realloc(memory->all, room * sizeof(*all));
+    if (all != NULL) {
+        memory->all = all;
+        memory->room = room;
+    }
+    return all != NULL;
+}
+
 static struct sw_replies_memory *add(struct sw_resp_memory *memory, size_t bytes)
 {
-    struct sw_replies_memory *one = calloc(1, sizeof(*one));
+    struct sw_replies_memory *one = reserve_address(memory) ? calloc(1, sizeof(*one)) : NULL;
     if (one == NULL) {
         return NULL;
     }
@@ -102,12 +138,16 @@ static void shrink(struct sw_resp_memory *memory, uint32_t i)
     show_bytes(memory);
 }
 
-/* --- finding ---------------------------------------------------------------------------------- */
-
-static bool is_in_use(const struct sw_replies_memory *one)
+void sw_resp_memory_trim(struct sw_resp_memory *memory)
 {
-    return one->borrower != NULL && one->borrower->pendings > 0;
+    for (uint32_t i = memory->count; i-- > memory->kept && counted(memory) > memory->most;) {
+        if (!is_in_use(memory->all[i])) {
+            shrink(memory, i);
+        }
+    }
 }
+
+/* --- finding ---------------------------------------------------------------------------------- */
 
 static bool is_free(const struct sw_replies_memory *one, const struct sw_replies *keeps)
 {
@@ -264,8 +304,7 @@ struct sw_resp_memory *sw_resp_memory_create(struct sw_resp *first)
     memory->bytes_max = first->net->config->resp_batch_bytes;
     memory->is_derived = (first->net->config->derived & SW_DERIVED_BATCH_BYTES) != 0;
     memory->kept_bytes = first->replies[0].batch.memory_bytes;
-    memory->all = calloc(memory->most, sizeof(struct sw_replies_memory *));
-    for (; memory->all != NULL && memory->kept < count; memory->kept++) {
+    for (; memory->kept < count; memory->kept++) {
         struct sw_replies_memory *one = add(memory, memory->kept_bytes);
         if (one == NULL) {
             sw_resp_give_back(first);
@@ -273,10 +312,6 @@ struct sw_resp_memory *sw_resp_memory_create(struct sw_resp *first)
             return NULL;
         }
         sw_replies_borrow(lent[memory->kept], one);
-    }
-    if (memory->all == NULL) {
-        free(memory);
-        return NULL;
     }
     return memory;
 }
@@ -293,8 +328,10 @@ void sw_resp_memory_destroy(struct sw_resp_memory *memory)
     free(memory);
 }
 
-void sw_resp_memory_sweep(struct sw_resp_memory *memory, uint64_t now_ms)
+bool sw_resp_memory_sweep(struct sw_resp_memory *memory, uint64_t now_ms)
 {
+    const bool was_exhausted = memory->is_exhausted;
+    memory->is_exhausted = false;
     for (uint32_t i = memory->count; i-- > 0;) {
         struct sw_replies_memory *one = memory->all[i];
         if (one->is_used || is_in_use(one)) {
@@ -304,11 +341,12 @@ void sw_resp_memory_sweep(struct sw_resp_memory *memory, uint64_t now_ms)
             shrink(memory, i);
         }
     }
+    return was_exhausted;
 }
 
 void sw_resp_memory_check(const struct sw_resp_memory *memory)
 {
-    assert(memory->kept <= memory->count && memory->count <= memory->most);
+    assert(memory->kept <= memory->count && memory->count <= memory->room);
     assert(memory->bytes <= memory->bytes_max);
     for (uint32_t i = 0; i < memory->count; i++) {
         const struct sw_replies_memory *one = memory->all[i];

@@ -222,6 +222,20 @@ static bool run_in_order(struct sw_resp_conn *state, const struct sw_command *co
     return outcome != WAITS;
 }
 
+/* Stalls the connection if its command would begin a batch that only waits for growth. A control
+ * command has a batch of its own, or none. Returns true if so. */
+static bool awaits_growth(struct sw_resp_conn *state, const struct sw_command *command)
+{
+    struct sw_conn *conn = state->conn;
+    if ((command != NULL && command->kind == SW_KIND_CONTROL) || !sw_resp_only_waits(state->resp)) {
+        return false;
+    }
+    SW_COUNT(conn->net->counters, round_pauses, !conn->retried);
+    state->waits_for_growth = true;
+    sw_conn_stall(conn, SW_STALL_BATCH_FULL);
+    return true;
+}
+
 /* Carries out a command whose reply passes the batches. */
 static bool run_aside(struct sw_resp_conn *state, const struct sw_command *command,
                       const struct sw_resp_command *arguments)
@@ -239,11 +253,23 @@ static bool run_aside(struct sw_resp_conn *state, const struct sw_command *comma
     return done;
 }
 
+/* Carries out a text command, or any command beside a batch in flight. */
+static __attribute__((noinline)) bool run_beside(struct sw_resp_conn *state,
+                                                 const struct sw_command *command,
+                                                 const struct sw_resp_command *arguments,
+                                                 bool is_text)
+{
+    if (is_text && sw_resp_may_pass(state)) {
+        return run_aside(state, command, arguments);
+    }
+    return !awaits_growth(state, command) && run_in_order(state, command, arguments);
+}
+
 bool sw_resp_run(struct sw_resp_conn *state, const struct sw_command *command,
                  const struct sw_resp_command *arguments)
 {
     const bool is_text =
         command != NULL && (command->kind == SW_KIND_SESSION || command->kind == SW_KIND_REPORT);
-    return is_text && sw_resp_may_pass(state) ? run_aside(state, command, arguments)
-                                              : run_in_order(state, command, arguments);
+    return is_text || state->resp->running != NULL ? run_beside(state, command, arguments, is_text)
+                                                   : run_in_order(state, command, arguments);
 }

@@ -263,4 +263,39 @@ def a_log_without_room():
             equal([replies.read() for _ in range(401)], ["OK"] * 401, "the writes")
 
 
+@case
+def many_grow():
+    """while four tables grow, and more clients of each wait, commands on other tables go on; then --resp-batches-max limits the memory again"""
+    faults, count, keys, more = Faults(), 4, range(440_000), range(440_000, 450_000)
+    with Server("--backend", "cpu", *SCARCE, environment=faults.environment()) as server, server.connect() as one, server.replies() as other, contextlib.ExitStack() as stack:
+        memory = lambda: server.metrics()[BYTES]
+        batch = memory() / 3
+        for number in range(1, count + 1):
+            equal(other.ask("TABLE", "CREATE", f"large{number}", "NUMBER", number, "CAPACITY", "512K", "MAX-CAPACITY", "1M"), "OK", "CREATE")
+            for at in range(0, len(keys), 20_000):
+                equal(wire.call(one, wire.SET, keys[at:at + 20_000], keys[at:at + 20_000], table=number).status, wire.OK, "a frame")
+        equal(other.ask("TABLE", "CREATE", "small", "CAPACITY", "4K"), "OK", "CREATE")
+        clients = [stack.enter_context(server.replies()) for _ in range(3 * count)]
+        for at, replies in enumerate(clients):
+            equal(replies.ask("SELECT", at % count + 1), "OK", "SELECT")
+        faults.words.map_held = 1
+        for replies in clients[:count]:
+            replies.socket.sendall(wire.command("MSET", *[word for key in more for word in (key, key)]))
+        eventually(lambda: faults.words.map_waits == count, "the growths")
+        for replies in clients[count:]:
+            replies.socket.sendall(wire.command("GET", 1) + wire.command("PING"))
+        eventually(lambda: server.metrics()["sherwood_paused_clients"] == 2 * count, "no command begins a second batch of a table that grows")
+        for words, wanted in ((("SET", 1, 2), "OK"), (("GET", 1), b"2"), (("SELECT", "small"), "OK"), (("MSETNX", 1, 3), 1), (("GET", 1), b"3"),
+                              (("MULTI",), "OK"), (("INCR", 1), "QUEUED"), (("EXEC",), [4]), (("SELECT", 1), "OK"),
+                              (("TABLE", "CREATE", "late", "CAPACITY", "4K"), "OK"), (("SELECT", "late"), "OK"), (("SET", 1, 5), "OK")):
+            equal(other.ask(*words), wanted, words)
+        check(faults.words.map_waits == count and memory() > 3 * batch, "they still grow, and have more memory than --resp-batches-max")
+        faults.words.map_held = 0
+        for replies in clients[:count]:
+            equal(replies.read(), "OK", "what made it grow")
+        for replies in clients[count:]:
+            equal([replies.read(), replies.read()], [b"1", "PONG"], "what waited")
+        eventually(lambda: memory() <= 3 * batch, "the memory of the others is freed", 10)
+
+
 main()
