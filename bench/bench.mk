@@ -81,7 +81,7 @@ bench-durability: ## measure the cost of the log and of snapshots, and plain pro
 
 .PHONY: bench-gpus
 bench-gpus: sherwoodd-null ## compare all GPUs of this host with one of them, by sockets, regions and CUDA IPC, into output/<time>/scale
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory all $(if $(NVCC),$(BUILD)/tests/gpu/test_attach_gpu)
 	@bench/scale/gpus.py --build $(BUILD) $(if $(OUTPUT),--output $(OUTPUT))
 
 .PHONY: bench-scaling

@@ -79,13 +79,6 @@ class Side(Study):
     def say(self, text):
         """The gate prints its own progress."""
 
-    def program(self, name):
-        """The path of a program, in a build folder or a bundle; None: it is not built."""
-        for path in (self.build / name, self.build / "tests" / "gpu" / name):
-            if path.exists():
-                return path
-        return None
-
     # --- served ----------------------------------------------------------------------------------
 
     def frames(self, address, frame, operation, *more):

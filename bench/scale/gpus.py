@@ -198,9 +198,9 @@ class Gpus(Study):
 
     def device(self):
         """Arrays in the memory of each GPU: the program of the GPU suite that tells rates, on all of them at once."""
-        program = self.build / "test_attach_gpu"
-        if not program.exists() or self.options.backend == "cpu":
-            self.say(f"device is skipped: it needs a GPU and {program.name}")
+        program = self.program("test_attach_gpu")
+        if program is None or self.options.backend == "cpu":
+            self.say("device is skipped: it needs a GPU and test_attach_gpu")
             return
         for self.repetition in range(1, self.options.repetitions + 1):
             for count in self.options.gpus:
@@ -208,7 +208,7 @@ class Gpus(Study):
         self.results.write_summary()
 
     def on_devices(self, program, count):
-        runs = [subprocess.Popen([program, self.build / "sherwoodd", "--rates"], stdin=subprocess.DEVNULL, text=True,
+        runs = [subprocess.Popen([program, self.built("sherwoodd"), "--rates"], stdin=subprocess.DEVNULL, text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                  env={**os.environ, "CUDA_VISIBLE_DEVICES": str(gpu)}) for gpu in range(count)]
         said = [output for output, _, _ in self.printed(runs)]

@@ -120,6 +120,13 @@ class Study:
         """The path of a program of this tree, which must be there."""
         return program_in(self.build, name)
 
+    def program(self, name):
+        """The path of a program, in a build folder or a bundle; None: it is not built."""
+        for path in (self.build / name, self.build / "tests" / "gpu" / name):
+            if path.exists():
+                return path
+        return None
+
     def start(self, program, *flags):
         """A daemon; what it says of itself is kept for run_info.txt."""
         options = self.options

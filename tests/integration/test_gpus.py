@@ -54,6 +54,25 @@ def together():
 
 
 @case
+def arrays_of_each_gpu():
+    """the program of device arrays is found where make builds it, and the rates of all GPUs are added"""
+    with tempfile.TemporaryDirectory() as name:
+        build = pathlib.Path(name) / "build"
+        program = build / "tests/gpu/test_attach_gpu"
+        program.parent.mkdir(parents=True)
+        program.write_text("#!/bin/sh\necho 'GET, waits, 1048576 keys: 700.0 us, 1.5 G keys/s'\n")
+        for path in (program, build / "sherwoodd"):
+            path.touch()
+            path.chmod(0o755)
+        done = study(pathlib.Path(name) / "results", "--build", build, "--backend", "auto", "--gpus", "1,2", "--parts", "device")
+        equal(done.returncode, 0, done.stdout)
+        with open(pathlib.Path(name) / "results" / "summary.csv", encoding="ascii") as file:
+            rows = {(r["operation"], r["F"], r["metric"]): float(r["value"]) for r in csv.DictReader(file)}
+        equal((rows["device_get", "1", "keys_per_second"], rows["device_get", "2", "keys_per_second"], rows["device_get", "2", "ratio_to_one"]),
+              (1.5e9, 3e9, 2), "rates of one and of two GPUs")
+
+
+@case
 def wrong():
     """contradictory options are refused with one sentence"""
     with tempfile.TemporaryDirectory() as name:
