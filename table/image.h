@@ -22,11 +22,12 @@ struct sw_table;
 /* An image: the contents of a table at one instant, between two writes. robin_hood on the CPU
  * copies nothing beforehand: a write first copies the slots that it changes and the image has not
  * read. If there is no memory for the copy, the image is lost. Elsewhere writes wait while the
- * arrays are copied. Reads continue, except those of a cache. With `borrow` nothing is copied: the
- * caller submits no batch that writes before it drops the image. The calling thread alone makes the
- * copy. Blocks; the queue must be idle. SW_OK; SW_E_NOMEM: no memory for another sw_image_bytes
- * where the slots lie; SW_E_BUSY: another image exists; SW_E_UNSUPPORTED; SW_E_DEVICE. Drop images
- * before sw_table_destroy. */
+ * arrays are copied. Reads continue in host memory: a score of a cache is from some moment of the
+ * copy. On a device later reads wait for its copy. With `borrow` nothing is copied: the caller
+ * submits no batch that writes before it drops the image. The calling thread alone makes the copy.
+ * Blocks; the queue must be idle. SW_OK; SW_E_NOMEM: no memory for another sw_image_bytes where the
+ * slots lie; SW_E_BUSY: another image exists; SW_E_UNSUPPORTED; SW_E_DEVICE. Drop images before
+ * sw_table_destroy. */
 struct sw_image;
 SW_MUST_CHECK int sw_image_take(struct sw_queue *queue, bool borrow, struct sw_image **out);
 uint64_t sw_image_bytes(const struct sw_table *table); /* 0: unsupported */

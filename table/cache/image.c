@@ -64,8 +64,18 @@ static struct cache_image *create(uint64_t bytes)
     return image;
 }
 
-/* Copies the arrays to the image, with exclusive access to the table. Returns false if the cache
- * has grown since the image's memory was allocated; then the arrays do not fit. */
+/* Copies entries in whole words, because reads change scores meanwhile. */
+static void copy_entries(uint8_t *to, const uint8_t *from, uint64_t bytes)
+{
+    uint64_t *out = (uint64_t *)(void *)to;
+    const uint64_t *in = (const uint64_t *)(const void *)from;
+    for (uint64_t i = 0; i < bytes / sizeof(*in); i++) {
+        out[i] = __atomic_load_n(&in[i], __ATOMIC_RELAXED);
+    }
+}
+
+/* Copies the arrays to the image, in a read phase of the table. Returns false if the cache has
+ * grown since the image's memory was allocated; then the arrays do not fit. */
 static bool fill(const struct sw_cache_cpu_table *table, struct cache_image *image)
 {
     image->slots = table->slots;
@@ -76,8 +86,14 @@ static bool fill(const struct sw_cache_cpu_table *table, struct cache_image *ima
     if (image->bytes != table->bytes) {
         return false;
     }
-    memcpy(image->memory, table->memory, (size_t)table->bytes);
+    const struct sw_cache_slots *from = &table->slots;
+    const uint64_t before = (uint64_t)(from->entries - from->digests);
+    const uint64_t entries = from->buckets * SW_CACHE_BUCKET_SLOTS * from->entry_stride;
     sw_cache_cpu_carve(&image->slots, image->memory);
+    memcpy(image->memory, table->memory, (size_t)before);
+    copy_entries(image->slots.entries, from->entries, entries);
+    memcpy(image->slots.entries + entries, from->entries + entries,
+           (size_t)(table->bytes - before - entries));
     return true;
 }
 
@@ -91,15 +107,21 @@ void sw_cache_cpu_take_image(struct sw_cache_cpu_table *table, struct sw_batch *
             batch->status = SW_E_NOMEM;
             return;
         }
-        batch->image.sequence = sw_phase_lock_enter_uncounted(&table->phases);
-        if (image->memory != NULL && sw_pass_is_long(table->bytes, &table->tuning)) {
-            sw_phase_lock_lengthen(&table->phases);
+        sw_phase_lock_enter_read(&table->phases);
+        const bool is_long = image->memory != NULL && sw_pass_is_long(table->bytes, &table->tuning);
+        if (is_long) {
+            sw_phase_lock_lengthen_read(&table->phases);
         }
+        batch->image.sequence = sw_phase_lock_writers(&table->phases);
         uint64_t began_ns = sw_now_ns();
         batch->image.epoch = table->epoch;
         filled = fill(table, image);
         batch->image.held_ns = sw_now_ns() - began_ns;
-        sw_phase_lock_leave_write(&table->phases);
+        if (is_long) {
+            sw_phase_lock_leave_long_read(&table->phases);
+        } else {
+            sw_phase_lock_leave_read(&table->phases);
+        }
         batch->image.memory = filled ? image : NULL;
         if (!filled) {
             sw_cache_cpu_image_drop(image);

@@ -22,8 +22,8 @@ void sw_cache_image_gather(const struct sw_cache_slots *slots, uint32_t key_byte
 
 struct sw_cache_cpu_table;
 
-/* Executes a batch of SW_BATCH_IMAGE. Copies the arrays while no other batch runs, because reads
- * change scores. */
+/* Executes a batch of SW_BATCH_IMAGE. Copies the arrays beside reads, while no batch writes. The
+ * score of an entry that is used meanwhile may be that from before or after the use. */
 void sw_cache_cpu_take_image(struct sw_cache_cpu_table *table, struct sw_batch *batch);
 /* Implement image_read and image_drop of the CPU backend. */
 int sw_cache_cpu_image_read(void *image, struct sw_image_columns *columns);
