@@ -220,7 +220,7 @@
     X(DIGEST, 47, SERVER, DATA, READS, SAME, "digest", \
       "return a Digest: checksums of all entries") \
     X(TABLE, 48, SERVER, DATA, CHANGES, SAME, "table", \
-      "change the tables: `words` are CREATE, DROP, RENAME or SWAP with the arguments of RESP") \
+      "change or save tables: `words` are CREATE, ALTER, DROP, RENAME, SWAP or SAVE, as by RESP") \
     X(TABLES, 49, SERVER, NOTHING, READS, LIKE, "table|list", \
       "return at most `count` tables of the places from number `cursor` on (frame.h)") \
     X(TOPOLOGY, 90, SERVER, NOTHING, READS, LIKE, "ping", \
