@@ -75,7 +75,8 @@ def main():
             bad += 1
             print(f"not ok {name}")
             print("  " + traceback.format_exc().strip().replace("\n", "\n  "), flush=True)
-    sys.exit(1 if bad or not chosen else 0)
+    unknown = ", ".join(set(sys.argv[1:]) - {c.__name__ for c in _cases})
+    sys.exit(f"there is no case {unknown}: the cases are {', '.join(c.__name__ for c in _cases)}" if unknown else 1 if bad or not chosen else 0)
 
 
 @functools.cache
