@@ -12,7 +12,7 @@ import threading
 import time
 
 import wire
-from data_directory import Directory, FilesLimited, durable, small_disk
+from data_directory import Directory, FilesLimited, durable, next_segment, small_disk
 from harness import case, check, drawn_seed, equal, eventually, main, refusal
 
 OUTCOME_UNKNOWN = 9  # enum Status
@@ -24,7 +24,7 @@ def a_disk_that_is_full():
     with Directory() as path, small_disk(path, "8M"):
         with durable(path, "always", errors="cannot (be )?ma[dk]e") as server, server.replies() as replies:
             equal(replies.ask("SET", 1, 1), "OK", "set")
-            eventually(lambda: len(list(path.glob("log-*"))) == 2, "the next segment is made")
+            next_segment(path)
             ballast = path / "ballast"
             with open(ballast, "wb", buffering=0) as file, contextlib.suppress(OSError):
                 while file.write(bytes(1 << 16)) == 1 << 16:

@@ -225,6 +225,7 @@ def a_replaced_directory():
              server.replies() as replies:
             create(replies, "a")
             equal(replies.ask("SET", 1, 1), "OK", "SET")
+            next_segment(folder)
             folder.rename(above / "old")
             folder.mkdir()
             faults.sync.fail(1)
