@@ -4,6 +4,7 @@
 #   table/*.c table/*/*.c table/*/cpu/*.c table/device/*.cu table/*/cuda/*.cu table/*/cuda/*/*.cu
 #                                             -> libtable.a    (the table and its engines)
 #   proto/*.c proto/sherwood.proto            -> libproto.a    (frames, RESP)
+#   proto/host/*.c                            -> libtable.a and libsherwood (what the machine leaves to a process)
 #   proto/tls/*.c                             -> libtls.a      (TLS streams over sockets)
 #   proto/cluster/*.c                         -> libcluster.a  (slots, topologies)
 #   server/*.c server/*/*.c                    -> libserver.a, sherwoodd (main.c)
@@ -83,6 +84,7 @@ FLAGS := $(CC) $(REAL_CPPFLAGS) $(PKG_CFLAGS) $(REAL_CFLAGS) $(REAL_LDFLAGS) $(i
 # --- sources -------------------------------------------------------------------------------------
 TABLE_SRC := $(wildcard table/*.c table/*/*.c table/*/cpu/*.c)
 PROTO_SRC := $(wildcard proto/*.c)
+HOST_SRC := $(wildcard proto/host/*.c)
 TLS_SRC := $(wildcard proto/tls/*.c)
 CLUSTER_SRC := $(wildcard proto/cluster/*.c)
 SERVER_SRC := $(filter-out server/main.c,$(wildcard server/*.c server/*/*.c))
@@ -167,20 +169,20 @@ run: deps ## build, and run the daemon in the foreground: make run ARGS="--port 
 	@$(MAKE) --no-print-directory all
 	@exec $(BUILD)/sherwoodd $(ARGS)
 
-$(BUILD)/libtable.a: $(TABLE_OBJ)
+$(BUILD)/libtable.a: $(TABLE_OBJ) $(call obj,$(HOST_SRC))
 $(BUILD)/libproto.a: $(call units,$(PROTO_SRC)) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
 $(BUILD)/libtls.a: $(call units,$(TLS_SRC))
 $(BUILD)/libcluster.a: $(call obj,$(CLUSTER_SRC))
 $(BUILD)/libserver.a: $(call units,$(SERVER_SRC)) $(BUILD)/obj/gen/status_page.o
-$(BUILD)/libclient.a: $(call units,$(CLIENT_SRC))
+$(BUILD)/libclient.a: $(call units,$(CLIENT_SRC)) $(call obj,$(HOST_SRC))
 $(BUILD)/lib%.a:
 	@mkdir -p $(@D)
 	@rm -f $@
 	ar qcs $@ $(filter %.o,$^)
 
 # What a user links: the client and the codec in one archive, and as a shared library.
-$(BUILD)/libsherwood.a: $(call units,$(CLIENT_SRC) $(PROTO_SRC) $(TLS_SRC)) $(call obj,proto/cluster/slot.c) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
-$(BUILD)/libsherwood.so.$(VERSION): $(call units,$(CLIENT_SRC) $(PROTO_SRC) $(TLS_SRC)) $(call obj,proto/cluster/slot.c) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
+$(BUILD)/libsherwood.a: $(call units,$(CLIENT_SRC) $(PROTO_SRC) $(TLS_SRC)) $(call obj,$(HOST_SRC) proto/cluster/slot.c) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
+$(BUILD)/libsherwood.so.$(VERSION): $(call units,$(CLIENT_SRC) $(PROTO_SRC) $(TLS_SRC)) $(call obj,$(HOST_SRC) proto/cluster/slot.c) $(BUILD)/obj/gen/proto/sherwood.pb-c.o
 	$(CC) -shared $(REAL_LDFLAGS) -Wl,-soname,libsherwood.so.$(SOVERSION) -Wl,--exclude-libs,ALL \
 	  $(if $(wildcard client/sherwood.map),-Wl$(,)--version-script=client/sherwood.map) -o $@ $(filter %.o,$^) -lprotobuf-c -lssl -lcrypto
 $(BUILD)/libsherwood.so: $(BUILD)/libsherwood.so.$(VERSION)

@@ -18,34 +18,20 @@
 
 #include "client/error.h"
 #include "client/handle.h"
-
-/* Returns the memory that the machine has left, or UINT64_MAX if the kernel does not report it. */
-static uint64_t available_bytes(void)
-{
-    char line[128];
-    unsigned long long kib = 0;
-    FILE *file = fopen("/proc/meminfo", "re");
-    bool is_known = false;
-    while (file != NULL && !is_known && fgets(line, sizeof(line), file) != NULL) {
-        is_known = sscanf(line, "MemAvailable: %llu kB", &kib) == 1;
-    }
-    if (file != NULL) {
-        fclose(file);
-    }
-    return is_known ? kib * 1024 : UINT64_MAX;
-}
+#include "proto/host/available_memory.h"
 
 uint8_t *sw_client_memfd(struct sherwood *client, const char *name, uint64_t bytes, int *fd)
 {
     void *memory = MAP_FAILED;
-    const uint64_t available = available_bytes();
+    const uint64_t available = sw_memory_available();
     assert(bytes > 0 && bytes % SW_REGION_PAGE == 0);
     if (bytes > available - available / 16) { /* the kernel would kill processes to find pages */
         *fd = -1;
-        sw_client_fail(client, SHERWOOD_E_NOMEM,
-                       "cannot create %llu bytes of shared memory: the machine has %llu bytes "
-                       "available; create a smaller region",
-                       (unsigned long long)bytes, (unsigned long long)available);
+        sw_client_fail(
+            client, SHERWOOD_E_NOMEM,
+            "cannot create %llu bytes of shared memory: the machine, its control group or "
+            "ulimit -v leaves %llu bytes; create a smaller region",
+            (unsigned long long)bytes, (unsigned long long)available);
         return NULL;
     }
     /* glibc has this function only since 2.27 */

@@ -152,7 +152,7 @@ FUZZ_FLAGS := -std=c11 -O1 -g1 -fno-omit-frame-pointer $(MACHINE) -fsanitize=fuz
               -fno-sanitize-recover=undefined
 FUZZERS := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(FUZZ_SRC))
 # The objects that a fuzzer is linked from.
-FUZZED_OBJ := $(patsubst %.c,build/fuzz/obj/%.o,$(PROTO_SRC) $(TLS_SRC) proto/cluster/slot.c $(CLIENT_SRC) tests/fuzz/memory_server.c \
+FUZZED_OBJ := $(patsubst %.c,build/fuzz/obj/%.o,$(PROTO_SRC) $(TLS_SRC) proto/cluster/slot.c $(HOST_SRC) $(CLIENT_SRC) tests/fuzz/memory_server.c \
   $(wildcard server/users/*.c server/region/*.c)) build/fuzz/obj/gen/proto/sherwood.pb-c.o
 fuzzers: $(FUZZERS)
 $(FUZZERS): build/fuzz/%: build/fuzz/obj/tests/fuzz/%.o build/fuzz/libfuzzed.a

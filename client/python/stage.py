@@ -74,7 +74,8 @@ def copy_c(root: pathlib.Path, csrc: pathlib.Path) -> None:
     """Copies the C sources, and writes the version."""
     wanted = [*(root / "proto" / "ops").glob("*.h"), *(root / "proto" / "ops").glob("*.inl"),
               *(root / "client").glob("*.[ch]"), *(root / "client" / "python").glob("*.[ch]"),
-              *(root / "proto").glob("*.h"), *(root / "proto" / "tls").glob("*.[ch]"), *(root / "proto" / "cluster").glob("*.h"),
+              *(root / "proto").glob("*.h"), *(root / "proto" / "tls").glob("*.[ch]"), *(root / "proto" / "host").glob("*.[ch]"),
+              *(root / "proto" / "cluster").glob("*.h"),
               *(root / "proto" / f"{name}.c" for name in PROTO)]
     for source in wanted:
         put(source, csrc / source.relative_to(root))

@@ -34,7 +34,7 @@ $(EMU)/src/%: $(EMU)/rewritten ;
 .PRECIOUS: $(EMU)/src/%
 
 EMU_OBJ := $(patsubst %.cpp,$(EMU)/obj/%.o,$(EMU_SRC)) $(patsubst %.cu,$(EMU)/obj/%.cu.o,$(EMU_CUDA)) \
-  $(call obj,$(TABLE_SRC) $(EMU_ABSENT))
+  $(call obj,$(TABLE_SRC) $(HOST_SRC) $(EMU_ABSENT))
 $(EMU)/obj/%.cu.o: $(EMU)/src/%.cu tests/emulator/emulator.mk
 	@mkdir -p $(@D)
 	@echo "  EMU  $*.cu"

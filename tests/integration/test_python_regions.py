@@ -5,6 +5,7 @@
 import asyncio
 import gc
 import os
+import pathlib
 import pickle
 import random
 import resource
@@ -223,7 +224,14 @@ def refused():
         raises(ValueError, "region: keys is -1: give", c.region, keys=-1)
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, limits[1]))  # so that a client that would take the memory fails
-        raises(MemoryError, "bytes available; create a smaller region", c.region, 1 << 40)
+        raises(MemoryError, "bytes; create a smaller region", c.region, 1 << 40)
+        limits = resource.getrlimit(resource.RLIMIT_AS)
+        mapped = resource.getpagesize() * int(pathlib.Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        resource.setrlimit(resource.RLIMIT_AS, (mapped + (64 << 20), limits[1]))
+        try:
+            raises(MemoryError, "ulimit -v leaves", c.region, 1 << 28)
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, limits)
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         first = c.region(512 << 10)
         raises(sherwood.Refused, "region-bytes-max", c.region, (512 << 10) + 1)
