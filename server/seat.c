@@ -263,7 +263,8 @@ bool sw_seats_have_paused(const struct sw_list *active, bool all)
         const struct sw_batches *batches = &seat->batches;
         over &= !sw_rmw_is_busy(&seat->resp) && seat->resp.batches_done >= seat->batches_before &&
                 batches->write_flights.count == 0 &&
-                (!all || (batches->flights.count == 0 && sw_list_is_empty(&seat->resp.passes)));
+                (!all || (batches->flights.count == 0 && sw_list_is_empty(&seat->resp.passes) &&
+                          seat->resp.passing.replies.pendings == 0));
     }
     return over;
 }

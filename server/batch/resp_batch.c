@@ -208,6 +208,7 @@ void sw_resp_batch_submit(struct sw_resp_batch *batch)
         .kind = SW_BATCH_OPERATIONS,
         .op = batch->ops[0],
         .ops = uniform ? NULL : batch->ops,
+        .stream = batch->stream,
         .count = batch->operations,
         .keys = batch->keys,
         .values = batch->values,

@@ -29,6 +29,7 @@ struct sw_resp_batch {
     struct sw_flights *flights; /* the list that it is submitted to */
     /* Called once for each submit, when the arrays have the results. */
     void (*done)(struct sw_resp_batch *batch);
+    uint32_t stream;         /* of struct sw_batch */
     uint32_t operations_max; /* size of the arrays */
     uint32_t operations;     /* operations added so far */
     uint32_t alike;          /* length of the run of equal operations at the beginning */

@@ -35,6 +35,9 @@ void sw_replies_finish(struct sw_replies *replies)
         resp->running = NULL;
         resp->batches_done++;
     }
+    if (replies == &resp->passing.replies) {
+        resp->passing.is_in_flight = false;
+    }
     sw_resp_memory_returned(resp->memory);
     resp->net->retry = true;
 }
@@ -226,6 +229,13 @@ void sw_replies_submit(struct sw_replies *replies)
     resp->running = replies;
     resp->net->retry = true; /* the other batch is empty: connections that wait for room go first */
     resp->filling = &resp->replies[replies == &resp->replies[0]];
+    resp->is_plain = false;
+    sw_replies_send(replies);
+}
+
+void sw_replies_send(struct sw_replies *replies)
+{
+    struct sw_resp *resp = replies->resp;
     if (replies->batch.operations == 0) {
         replies->submitted_ns = 0;
         sw_replies_finish(replies);

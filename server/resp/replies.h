@@ -117,6 +117,8 @@ sw_resp_error(struct sw_conn *conn, const struct sw_command *command, const char
 /* Submits the batch, which must have pending replies. They are written when its batch is done, or
  * at once if it has no operations. The other batch is filled meanwhile. */
 void sw_replies_submit(struct sw_replies *replies);
+/* Submits a batch that is not being filled, or finishes one without operations. */
+void sw_replies_send(struct sw_replies *replies);
 
 /* To be called when the batch is done: writes the replies, and empties the batch. */
 void sw_replies_finish(struct sw_replies *replies);

@@ -72,7 +72,8 @@ static bool may_wait(struct sw_resp_conn *state, size_t size, const struct sw_re
 /* Returns the bytes of the text replies that are not written yet. */
 static size_t text_bytes(const struct sw_resp *resp)
 {
-    return resp->filling->text.size + (resp->aside != NULL ? resp->aside->replies.text.size : 0);
+    return resp->filling->text.size + resp->passing.replies.text.size +
+           (resp->aside != NULL ? resp->aside->replies.text.size : 0);
 }
 
 /* Carries out a complete command, and counts what it cost. */
@@ -111,6 +112,10 @@ static size_t feed_one(struct sw_resp_conn *state, const uint8_t *bytes, size_t 
         }
         consumed = SW_RESP_E_REQUEST_SIZE;
     }
+    if (consumed < 0 && sw_resp_passes(state)) {
+        sw_conn_stall(conn, SW_STALL_BARRIER);
+        return 0;
+    }
     if (consumed < 0) {
         if (!sw_resp_has_room(conn, 0)) {
             return 0;
@@ -145,7 +150,7 @@ static size_t feed_commands(struct sw_conn *conn, const uint8_t *bytes, size_t s
     }
     state->operations_wanted = 0;
     state->waits_for_growth = false;
-    if (sw_begins_tls(bytes, size)) {
+    if (sw_begins_tls(bytes, size) && !sw_resp_passes(state)) {
         sw_close_wrong(conn, "TLS");
         return size;
     }
@@ -230,7 +235,7 @@ static bool refuse_resp_conn(struct sw_conn *conn, enum sw_refusal why)
         return true;
     }
     struct sw_replies *filling = state->resp->filling;
-    if ((filling->memory == NULL && !sw_resp_lend(conn, filling)) ||
+    if (sw_resp_passes(state) || (filling->memory == NULL && !sw_resp_lend(conn, filling)) ||
         !sw_replies_has_room(filling, 0)) {
         return false;
     }
@@ -325,6 +330,8 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
     sw_replies_init(&resp->replies[0], resp);
     sw_replies_init(&resp->replies[1], resp);
     sw_replies_init(&resp->rmw.replies, resp);
+    sw_replies_init(&resp->passing.replies, resp);
+    resp->passing.replies.batch.stream = 1; /* writes that wait do not keep it */
     resp->rmw.replies.batch.flights = &batches->rmw_flights;
     sw_list_init(&resp->waits);
     sw_list_init(&resp->idle_waits);
@@ -378,12 +385,17 @@ void sw_resp_fini(struct sw_resp *resp)
 bool sw_resp_submit(struct sw_resp *resp)
 {
     const bool writes = resp->asides > 0;
+    const bool passes = resp->passing.replies.pendings > 0 && !resp->passing.is_in_flight;
     if (writes) {
         resp->asides = 0;
         sw_replies_finish(&resp->aside->replies);
     }
+    if (passes) {
+        resp->passing.is_in_flight = true;
+        sw_replies_send(&resp->passing.replies);
+    }
     if (resp->running != NULL || resp->filling->pendings == 0) {
-        return writes;
+        return writes || passes;
     }
     sw_replies_submit(resp->filling);
     return true;
@@ -394,6 +406,8 @@ void sw_resp_check(const struct sw_resp *resp)
     assert(resp->running == NULL || resp->running != resp->filling);
     assert(resp->running == NULL || resp->running->pendings > 0);
     assert(resp->filling->batch.groups <= resp->filling->pendings);
+    assert(!resp->passing.is_in_flight || resp->passing.replies.pendings > 0);
+    assert(!resp->is_plain || resp->passing.replies.pendings == 0);
     sw_resp_memory_check(resp->memory);
     (void)resp;
 }

@@ -4,7 +4,8 @@
  *
  * Bytes are parsed into commands, and commands on keys add operations to a RESP batch. Replies are
  * sent in the order of the commands, when the batch is done. A table has two batches on a loop: one
- * is filled while the other is in flight. Everything belongs to the loop's thread.
+ * is filled while the other is in flight. A third one is for reads, which pass these two while the
+ * table is held for writes alone. Everything belongs to the loop's thread.
  */
 #ifndef SHERWOOD_SERVER_RESP_RESP_H
 #define SHERWOOD_SERVER_RESP_RESP_H
@@ -66,12 +67,22 @@ struct sw_resp {
     struct sw_replies replies[2];
     struct sw_replies *filling; /* the one that is being filled */
     struct sw_replies *running; /* the one that is in flight; NULL: none */
-    struct sw_aside *aside;     /* owned; NULL: no reply has passed a batch yet */
-    uint32_t asides;            /* replies that are aside */
-    uint64_t batches_done;      /* batches that are done, since the start */
-    struct sw_rmw rmw;          /* the read-modify-write command */
-    struct sw_list monitors;    /* of `first` alone: connections that MONITOR shows commands to */
-    uint64_t conns;             /* connections whose state refers to this struct */
+    bool is_plain;              /* the next command on keys goes to `filling` without checks, which
+                                   the first one of the batch has passed */
+    struct sw_resp_passing {
+        struct sw_replies replies; /* reads of one operation that pass these batches */
+        uint64_t number;           /* of this batch among those of the loop that pass, from 1 on */
+        uint8_t op;                /* enum sw_op, of the rows of its commands */
+        bool is_in_flight;
+    } passing;               /* while the table is held for writes alone */
+    uint64_t passing_begun;  /* of `first` alone: batches that passed, with those aside */
+    struct sw_aside *aside;  /* owned; NULL: no reply has passed a batch yet */
+    uint32_t asides;         /* replies that are aside */
+    uint64_t aside_number;   /* as passing.number, of these */
+    uint64_t batches_done;   /* batches that are done, since the start */
+    struct sw_rmw rmw;       /* the read-modify-write command */
+    struct sw_list monitors; /* of `first` alone: connections that MONITOR shows commands to */
+    uint64_t conns;          /* connections whose state refers to this struct */
     struct sw_resp_memory *memory; /* of all batches of the loop; `first` owns it */
     struct sw_list gated; /* of `first` alone: connections whose replies wait for the log */
 
@@ -134,6 +145,7 @@ struct sw_resp_conn {
         bool is_lost;                /* its keys' table has left the place: they count as changed */
     } watch;                         /* WATCH */
     struct sw_resp_monitor *monitor; /* MONITOR sends commands here; NULL: not a monitor */
+    uint64_t passing_number;         /* of the last batch that passed with a request of it */
     uint32_t operations_wanted;      /* of the command that waits for room in the batch; or 0 */
     bool waits_for_growth;           /* its command begins no batch before the table has grown */
     size_t reparsed;                 /* bytes of the incomplete command that were parsed in vain */
@@ -158,8 +170,25 @@ int sw_resp_init(struct sw_resp *resp, struct sw_net *net, struct sw_batches *ba
                  const struct sw_resp_owner *owner, uint64_t seed, struct sw_resp *first);
 void sw_resp_fini(struct sw_resp *resp);
 
-/* Submits the batch that is being filled, if it has pending replies and the other one is not in
- * flight. Writes the replies that are aside. Returns true if it did one of the two. */
+/* Are all requests of the connection that are in flight reads that pass the batches? */
+static inline bool sw_resp_reads_pass(const struct sw_resp_conn *state)
+{
+    const struct sw_resp_passing *passing = &state->resp->passing;
+    return passing->replies.pendings > 0 && state->passing_number == passing->number;
+}
+
+/* Do all requests of the connection that are in flight pass the batches? Then its next request
+ * waits for them, unless it is another read that passes. */
+static inline bool sw_resp_passes(const struct sw_resp_conn *state)
+{
+    const struct sw_resp *resp = state->resp;
+    return sw_resp_reads_pass(state) ||
+           (resp->asides > 0 && state->passing_number == resp->aside_number);
+}
+
+/* Submits the reads that pass, and the batch that is being filled, if they have pending replies and
+ * those before them are not in flight. Writes the replies that are aside. Returns true if it did
+ * one of these. */
 bool sw_resp_submit(struct sw_resp *resp);
 
 /* Is a batch in flight, is there one to submit, is a reply aside, or is a pass over the table under
@@ -167,10 +196,11 @@ bool sw_resp_submit(struct sw_resp *resp);
 static inline bool sw_resp_is_busy(const struct sw_resp *resp)
 {
     return resp->running != NULL || resp->filling->pendings > 0 || resp->asides > 0 ||
-           !sw_list_is_empty(&resp->passes);
+           resp->passing.replies.pendings > 0 || !sw_list_is_empty(&resp->passes);
 }
 
-/* Returns the number of RESP batches that are done, in flight, or being filled. */
+/* Returns the number of RESP batches that are done, in flight, or being filled, without those that
+ * pass. */
 static inline uint64_t sw_resp_batches_begun(const struct sw_resp *resp)
 {
     return resp->batches_done + (resp->running != NULL) + (resp->filling->pendings > 0);

@@ -284,6 +284,7 @@ void sw_resp_give_back(struct sw_resp *resp)
     sw_replies_give_back(&resp->replies[0]);
     sw_replies_give_back(&resp->replies[1]);
     sw_replies_give_back(&resp->rmw.replies);
+    sw_replies_give_back(&resp->passing.replies);
 }
 
 /* --- the memory of a loop --------------------------------------------------------------------- */

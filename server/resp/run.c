@@ -236,6 +236,12 @@ static bool awaits_growth(struct sw_resp_conn *state, const struct sw_command *c
     return true;
 }
 
+/* Is it a command that a text replies to? `command`: NULL: an unknown one. */
+static inline bool is_text(const struct sw_command *command)
+{
+    return command != NULL && (command->kind == SW_KIND_SESSION || command->kind == SW_KIND_REPORT);
+}
+
 /* Carries out a command whose reply passes the batches. */
 static bool run_aside(struct sw_resp_conn *state, const struct sw_command *command,
                       const struct sw_resp_command *arguments)
@@ -249,27 +255,86 @@ static bool run_aside(struct sw_resp_conn *state, const struct sw_command *comma
     resp->filling = &resp->aside->replies;
     const bool done = run_in_order(state, command, arguments);
     resp->filling = filling;
-    resp->asides = resp->aside->replies.pendings;
+    if (resp->aside->replies.pendings > resp->asides) {
+        resp->aside_number = resp->asides > 0 ? resp->aside_number : ++resp->first->passing_begun;
+        resp->asides = resp->aside->replies.pendings;
+        state->passing_number = resp->aside_number;
+    }
     return done;
 }
 
-/* Carries out a text command, or any command beside a batch in flight. */
-static __attribute__((noinline)) bool run_beside(struct sw_resp_conn *state,
-                                                 const struct sw_command *command,
-                                                 const struct sw_resp_command *arguments,
-                                                 bool is_text)
+/* May the command pass the batches of its table, which is held for writes alone? It only reads, and
+ * no request of the connection is in flight, except reads that pass. */
+static bool may_pass_writes(const struct sw_resp_conn *state, const struct sw_command *command)
 {
-    if (is_text && sw_resp_may_pass(state)) {
+    return command != NULL && command->kind == SW_KIND_DATA &&
+           command->effect == SW_COMMAND_EFFECT_READ && SW_OPS_HAS(SW_OPS_READ, command->op) &&
+           state->transaction == NULL &&
+           (state->conn->in_flight == 0 || sw_resp_reads_pass(state)) &&
+           !sw_table_holds(state->resp->batches->table, true);
+}
+
+/* Carries out a read that passes. The batch has one operation, or the table would count it among
+ * the writes. */
+static bool run_passing(struct sw_resp_conn *state, const struct sw_command *command,
+                        const struct sw_resp_command *arguments)
+{
+    struct sw_resp *resp = state->resp;
+    struct sw_resp_passing *passing = &resp->passing;
+    struct sw_replies *filling = resp->filling;
+    const bool begins = passing->replies.pendings == 0;
+    if (passing->is_in_flight || (!begins && passing->op != command->op)) {
+        SW_COUNT(state->conn->net->counters, round_pauses, !state->conn->retried);
+        sw_conn_stall(state->conn, SW_STALL_BATCH_FULL);
+        return false;
+    }
+    passing->op = command->op;
+    passing->number = begins ? ++resp->first->passing_begun : passing->number;
+    resp->filling = &passing->replies;
+    const uint32_t pendings = passing->replies.pendings;
+    const bool done = run_in_order(state, command, arguments);
+    resp->filling = filling;
+    if (passing->replies.pendings > pendings) {
+        state->passing_number = passing->number;
+    }
+    return done;
+}
+
+/* Carries out a command of a connection whose table is held, or whose reads pass. */
+static __attribute__((noinline)) bool run_held(struct sw_resp_conn *state,
+                                               const struct sw_command *command,
+                                               const struct sw_resp_command *arguments)
+{
+    if (is_text(command) && sw_resp_may_pass(state)) {
         return run_aside(state, command, arguments);
     }
+    if (may_pass_writes(state, command)) {
+        return run_passing(state, command, arguments);
+    }
+    if (sw_resp_passes(state)) {
+        sw_conn_stall(state->conn, SW_STALL_BARRIER);
+        return false;
+    }
     return !awaits_growth(state, command) && run_in_order(state, command, arguments);
+}
+
+/* Carries out a text command, or one on keys that may be the first of its batch. */
+static __attribute__((noinline)) bool run_checked(struct sw_resp_conn *state,
+                                                  const struct sw_command *command,
+                                                  const struct sw_resp_command *arguments)
+{
+    struct sw_resp *resp = state->resp;
+    if (sw_table_is_held(resp->batches->table) || sw_resp_passes(state)) {
+        return run_held(state, command, arguments);
+    }
+    const bool done = run_in_order(state, command, arguments);
+    resp->is_plain = resp->filling->pendings > 0 && resp->passing.replies.pendings == 0;
+    return done;
 }
 
 bool sw_resp_run(struct sw_resp_conn *state, const struct sw_command *command,
                  const struct sw_resp_command *arguments)
 {
-    const bool is_text =
-        command != NULL && (command->kind == SW_KIND_SESSION || command->kind == SW_KIND_REPORT);
-    return is_text || state->resp->running != NULL ? run_beside(state, command, arguments, is_text)
-                                                   : run_in_order(state, command, arguments);
+    return is_text(command) || !state->resp->is_plain ? run_checked(state, command, arguments)
+                                                      : run_in_order(state, command, arguments);
 }

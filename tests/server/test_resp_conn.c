@@ -120,6 +120,46 @@ SERVE_TEST(resp_conn, commands_beyond_a_full_batch_wait_for_the_next)
     cr_assert_geq(serve->loop->counters.batches, 3);
 }
 
+/* Enough iterations for what does not wait: a loop with work for a held table is never idle. */
+static void serve_some(struct serve *serve)
+{
+    for (int i = 0; i < 20; i++) {
+        serve_iteration(serve);
+    }
+}
+
+/* Beside a long read of the table, such as an image, its writes wait. The reads of other
+ * connections pass them; a connection's own requests keep their order. */
+LOOP_TEST(resp_conn, reads_pass_writes_that_wait_for_a_long_read)
+{
+    struct sw_phase_lock *lock = &((struct sw_cpu *)serve->table->memory)->lock;
+    struct fake *writer = serve_open(serve), *reader = serve_open(serve), *both = serve_open(serve);
+    struct fake *wrong = serve_open(serve);
+    serve_ask(serve, writer, "SET 1 7\r\n", "+OK\r\n");
+    sw_phase_lock_enter_read(lock);
+    sw_phase_lock_lengthen_read(lock);
+    fake_say(writer, "SET 1 8\r\n");
+    fake_say(reader, "GET 1\r\n"); /* in the same iteration */
+    fake_say(both, "GET 1\r\nSET 2 2\r\nGET 2\r\nPING\r\n");
+    fake_say(wrong, "GET 1\r\n*x\r\n");
+    serve_some(serve);
+    fake_expect(reader, "$1\r\n7\r\n");
+    fake_expect(both, "$1\r\n7\r\n");
+    fake_say(writer, "GET 1\r\n");
+    fake_say(reader, "GET 1\r\nMGET 1 2\r\nEXISTS 1\r\nPING\r\nGET 2\r\n");
+    serve_some(serve);
+    fake_expect(reader, "$1\r\n7\r\n*2\r\n$1\r\n7\r\n$-1\r\n:1\r\n+PONG\r\n$-1\r\n");
+    fake_say(reader, "MULTI\r\nGET 1\r\nEXEC\r\n"); /* a transaction waits its turn */
+    serve_some(serve);
+    fake_expect(writer, "");
+    sw_phase_lock_leave_long_read(lock);
+    serve_until_idle(serve);
+    fake_expect(writer, "+OK\r\n$1\r\n8\r\n");
+    fake_expect(both, "+OK\r\n$1\r\n2\r\n+PONG\r\n");
+    fake_expect(reader, "+OK\r\n+QUEUED\r\n*1\r\n$1\r\n8\r\n");
+    fake_expect(wrong, "$1\r\n7\r\n-ERR Protocol error: invalid multibulk length\r\n");
+}
+
 LOOP_TEST(resp_conn, a_command_of_many_keys_waits_for_a_batch_that_holds_them)
 {
     static char mget[1024 * 8] = "MGET";

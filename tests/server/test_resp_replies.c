@@ -4,6 +4,8 @@
  * in random pieces, from one table or several.
  */
 #include "server/batch/gate.h"
+#include "table/instance.h"
+#include "table/robin_hood/cpu/cpu.h"
 #include "tests/server/serve_fixture.h"
 
 SERVE_TEST(resp_replies, off_silences_replies_and_errors)
@@ -110,11 +112,55 @@ static void open_lane(struct serve *serve, struct lane *lane, uint64_t key)
     cr_assert(lane->pieces.requests != NULL && lane->wanted != NULL);
 }
 
-/* Sends the requests of the lanes in random pieces, and expects their replies. */
-static void run_lanes(struct serve *serve, struct lane *lanes, struct random *random)
+/* A table that the test holds, at times: by a long read, such as an image, or by growth. */
+struct holding {
+    struct sw_phase_lock *lock;
+    enum { FREE, READ, GROWTH } phase;
+};
+
+static struct holding holding_of(const struct sw_table *table)
+{
+    return (struct holding){.lock = &((struct sw_cpu *)table->memory)->lock};
+}
+
+static void end_hold(struct holding *holding)
+{
+    if (holding->phase == READ) {
+        sw_phase_lock_leave_long_read(holding->lock);
+    } else if (holding->phase == GROWTH) {
+        sw_phase_lock_leave_write(holding->lock);
+    }
+    holding->phase = FREE;
+}
+
+static void change_hold(struct holding *holding, struct random *random)
+{
+    if (holding->phase != FREE) {
+        end_hold(holding);
+    } else if (random_below(random, 2) == 0) {
+        sw_phase_lock_enter_read(holding->lock);
+        sw_phase_lock_lengthen_read(holding->lock);
+        holding->phase = READ;
+    } else {
+        (void)sw_phase_lock_enter_uncounted(holding->lock);
+        sw_phase_lock_lengthen(holding->lock);
+        holding->phase = GROWTH;
+    }
+}
+
+/* Sends the requests of the lanes in random pieces, and expects their replies. Holds each of the
+ * `count` tables at times. */
+static void run_lanes(struct serve *serve, struct lane *lanes, struct random *random,
+                      struct holding *holdings, uint32_t count)
 {
     for (int n = 0; n < STEPS; n++) {
         pieces_step(serve, &lanes[random_below(random, LANES)].pieces, random);
+        if (random_below(random, 20) == 0) {
+            change_hold(&holdings[random_below(random, count)], random);
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        end_hold(&holdings[i]);
     }
     for (bool more = true; more;) {
         more = serve_iteration(serve);
@@ -147,8 +193,10 @@ LOOP_TEST_WITH(resp_replies, every_connection_gets_its_own_in_order,
             add_command(lane, &random);
         }
     }
-    run_lanes(serve, lanes, &random);
+    struct holding holding = holding_of(serve->table);
+    run_lanes(serve, lanes, &random, &holding, 1);
     cr_assert_gt(serve->loop->counters.output_pauses, 0);
+    cr_assert_gt(serve->loop->first.resp.passing_begun, 0);
 }
 
 /* --- several tables --------------------------------------------------------------------------- */
@@ -326,6 +374,11 @@ LOOP_TEST_WITH(resp_replies, every_connection_gets_its_own_from_each_table,
             add_command_of_place(&lanes[i], values, &random);
         }
     }
-    run_lanes(serve, lanes, &random);
+    struct holding holdings[TABLES];
+    for (uint32_t i = 0; i < TABLES; i++) {
+        holdings[i] = holding_of(several.served[i].table);
+    }
+    run_lanes(serve, lanes, &random, holdings, TABLES);
+    cr_assert_gt(serve->loop->first.resp.passing_begun, 0);
     close_several(serve, &several);
 }
