@@ -32,6 +32,8 @@ enum sw_obstacle {
     SW_OBSTACLE_LOG_BROKEN = 1 << 8     /* the write-ahead log cannot be written */
 };
 #define SW_OBSTACLES_OF_PAUSE ((unsigned)(SW_OBSTACLE_WRITES_PAUSED | SW_OBSTACLE_ALL_PAUSED))
+/* The server may have tables that it does not know yet. */
+#define SW_OBSTACLES_OF_TABLES ((unsigned)(SW_OBSTACLE_LOADING | SW_OBSTACLE_LACKS_DATA))
 #define SW_OBSTACLES_OF_LOG ((unsigned)(SW_OBSTACLE_LOG_FULL | SW_OBSTACLE_LOG_BROKEN))
 
 /* The parts of the server in which a loop looks for obstacles. Borrowed. */

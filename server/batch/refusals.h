@@ -41,7 +41,8 @@
 /* A key of a frame. */
 #define SW_KEY_OUTSIDE_RANGES "a key is outside the key ranges of the user; nothing was changed"
 
-/* Error line of RESP only: bulk frames have no key strings. */
+/* Error lines of RESP only. */
+#define SW_LOADING_LINE "LOADING Sherwood is loading the dataset in memory"
 #define SW_COLLISION_LINE \
     "COLLISION an existing key has the same hash (--resp-keys hash); nothing was changed"
 /* Tables that lack an operation, behind "the .. engine has no ..". */

@@ -25,6 +25,13 @@ void sw_bulk_table_init(struct sw_bulk_table *table, struct sw_batches *batches)
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
+/* The status of a place that does not exist. The server may still have to load its table. */
+static enum sw_reply_status status_of_absent(const struct sw_bulk *bulk)
+{
+    return sw_obstacles_met(bulk->first, SW_OBSTACLES_OF_TABLES) != 0 ? SW_REPLY_LOADING
+                                                                      : SW_REPLY_NO_TABLE;
+}
+
 static struct sw_bulk_target find_place(const struct sw_bulk *bulk, uint32_t number)
 {
     const struct sw_tables_view *view = bulk->net->tables.view;
@@ -34,7 +41,7 @@ static struct sw_bulk_target find_place(const struct sw_bulk *bulk, uint32_t num
     }
     const struct sw_place *place = view == NULL ? NULL : sw_places_numbered(&view->catalog, number);
     if (place == NULL) {
-        return (struct sw_bulk_target){.status = SW_REPLY_NO_TABLE};
+        return (struct sw_bulk_target){.status = status_of_absent(bulk)};
     }
     const struct sw_served *served = view->served[place - view->catalog.places];
     return (struct sw_bulk_target){served->loops[bulk->net->tables.loop].frames, served->id,
@@ -59,7 +66,9 @@ bool sw_bulk_is_reshaped(struct sw_conn *conn, const struct sw_bulk_target *targ
 void sw_bulk_explain_table(const struct sw_request *request, enum sw_reply_status status,
                            char *message, size_t message_bytes)
 {
-    if (status == SW_REPLY_NO_TABLE && request->names_table) {
+    if (status == SW_REPLY_LOADING) {
+        snprintf(message, message_bytes, "the server has not loaded all tables yet: try again");
+    } else if (status == SW_REPLY_NO_TABLE && request->names_table) {
         snprintf(message, message_bytes, "%s", &SW_NO_SUCH_TABLE[strlen("ERR ")]);
     } else if (status == SW_REPLY_NO_TABLE) {
         snprintf(message, message_bytes,

@@ -37,7 +37,7 @@ void sw_bulk_table_init(struct sw_bulk_table *table, struct sw_batches *batches)
 struct sw_bulk_target {
     struct sw_bulk_table *table; /* NULL: `status` says why */
     uint32_t id;                 /* of the table, in this process */
-    enum sw_reply_status status; /* OK, NO_TABLE or TABLE_CHANGED */
+    enum sw_reply_status status; /* OK, NO_TABLE, LOADING or TABLE_CHANGED */
     uint64_t reshaped;           /* of its place (struct sw_place) */
 };
 

@@ -62,26 +62,29 @@ static bool select_name(struct sw_call *call)
     if (place != NULL) {
         select_place(call, place->number);
     } else if (view->catalog.count > 1) {
-        sw_text_error(call->reply, SW_NO_SUCH_TABLE);
+        sw_text_error(call->reply,
+                      sw_place_absence(sw_resp_of(call->session->conn), SW_NO_SUCH_TABLE));
     }
     return place != NULL || view->catalog.count > 1;
 }
 
 void sw_call_select(struct sw_call *call)
 {
+    const struct sw_resp_conn *state = sw_resp_of(call->session->conn);
     int64_t database = 0;
     if (select_name(call)) {
         return;
     }
     if (!sw_argument_integer(&call->arguments[1], &database)) {
-        sw_text_error(call->reply, "ERR value is not an integer or out of range");
+        sw_text_error(call->reply,
+                      sw_place_absence(state, "ERR value is not an integer or out of range"));
     } else if (database < INT32_MIN || database > INT32_MAX) {
         sw_text_error(call->reply,
                       "ERR value is out of range, value must between -2147483648 and 2147483647");
     } else if (database != 0 && call->admin->cluster->view != NULL) {
         sw_text_error(call->reply, "ERR SELECT is not allowed in cluster mode");
     } else if (!sw_place_exists(call->session->conn, database)) {
-        sw_text_error(call->reply, "ERR DB index is out of range");
+        sw_text_error(call->reply, sw_place_absence(state, "ERR DB index is out of range"));
     } else {
         select_place(call, (uint32_t)database);
     }

@@ -87,11 +87,11 @@ static const char *line_of(unsigned met)
         enum sw_obstacle obstacle;
         const char *line;
     } lines[] = {
-        {SW_OBSTACLE_LOADING, "LOADING Sherwood is loading the dataset in memory"},
+        {SW_OBSTACLE_LOADING, SW_LOADING_LINE},
         {SW_OBSTACLE_DOWN,
          "CLUSTERDOWN The cluster is down: this member of the shard knows no primary: "
          "see HA STATUS"},
-        {SW_OBSTACLE_LACKS_DATA, "LOADING Sherwood is loading the dataset in memory"},
+        {SW_OBSTACLE_LACKS_DATA, SW_LOADING_LINE},
         {SW_OBSTACLE_REPLICA, "READONLY You can't write against a read only replica."},
         {SW_OBSTACLE_UNSAVED,
          "MISCONF Sherwood is configured to save snapshots, but it's currently unable to "

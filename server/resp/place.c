@@ -5,6 +5,7 @@
 #include "server/resp/place.h"
 #include "server/resp/resp_memory.h"
 
+#include "server/batch/refusals.h"
 #include "server/net/conn.h"
 #include "server/tables/tables.h"
 
@@ -13,6 +14,12 @@ bool sw_place_exists(const struct sw_conn *conn, int64_t number)
     const struct sw_tables_view *view = conn->net->tables.view;
     return number == 0 || (view != NULL && number > 0 && number <= UINT32_MAX &&
                            sw_tables_at(view, (uint32_t)number) != NULL);
+}
+
+const char *sw_place_absence(const struct sw_resp_conn *state, const char *line)
+{
+    return sw_obstacles_met(state->resp->batches, SW_OBSTACLES_OF_TABLES) != 0 ? SW_LOADING_LINE
+                                                                               : line;
 }
 
 int sw_place_open(const struct sw_conn *conn, uint32_t number)

@@ -19,6 +19,9 @@
 
 /* Returns whether there is a place with this number. */
 bool sw_place_exists(const struct sw_conn *conn, int64_t number);
+/* Returns the error line of a place that does not exist: `line`, or LOADING if the server may still
+ * have to load the table of this place. */
+const char *sw_place_absence(const struct sw_resp_conn *state, const char *line);
 /* Allocates what this loop needs for commands on the table in a place. Returns 0, also if there is
  * no table; or -1 if there is no memory. */
 int sw_place_open(const struct sw_conn *conn, uint32_t number);

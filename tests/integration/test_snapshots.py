@@ -383,7 +383,14 @@ def look_early(r, path, http_port):
         check("loading" in str(error), str(error))
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
-        status = wire.call(connection, wire.GET, [1]).status
+        statuses = [wire.call(connection, wire.GET, [1]).status, wire.call(connection, wire.TABLES).status,
+                    wire.call(connection, wire.HELLO, table_name=b"users").status]
+    try:
+        selected = r.execute_command("SELECT", "users")
+    except redis.exceptions.ResponseError as error:
+        selected = str(error)
+    except redis.exceptions.BusyLoadingError:
+        selected = "LOADING"
     page = http.client.HTTPConnection("127.0.0.1", http_port, timeout=30)
     page.request("GET", "/readyz")
     answer = page.getresponse()
@@ -392,7 +399,8 @@ def look_early(r, path, http_port):
                        "the size of the snapshot, once its header is read")
     if facts["loading"] != 1:
         raise harness.Skip("it was loaded before all was asked")
-    equal(status, wire.LOADING, "a frame")
+    equal(statuses, [wire.LOADING] * 3, "frames: GET, TABLES, and HELLO with a table that may not be loaded yet")
+    equal(selected, "LOADING", "SELECT of it")
     equal((answer.status, bool(re.fullmatch(r"loading: \d+ %\n", text))), (503, True), text)
 
 

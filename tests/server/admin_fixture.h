@@ -41,6 +41,8 @@ static struct fixture {
     struct sw_net net;
     struct sw_users *users;
     struct sw_conn *conn; /* of the session, without a transport */
+    struct sw_resp resp;  /* of the connection: its batches meet no obstacle */
+    struct sw_batches batches;
 } fixture;
 
 static inline void snapshot(void *server, struct sw_server_stats *out)
@@ -71,6 +73,8 @@ static inline void set_users(void)
     fixture.net.clients = &fixture.clients;
     fixture.net.next_id = 17;
     fixture.conn = sw_conn_create(&fixture.net, false);
+    fixture.resp.batches = &fixture.batches;
+    sw_resp_of(fixture.conn)->resp = &fixture.resp;
     strcpy(fixture.conn->peer.address, "127.0.0.1:5000");
     strcpy(fixture.conn->shown.peer, "127.0.0.1:5000");
     strcpy(fixture.conn->shown.own, "127.0.0.1:7379");

@@ -86,6 +86,11 @@ static const struct row {
     {"CONFIG GET loops", PAUSED, "*2"},
     {"WATCH 1", REPLICA, "-ERR WATCH"},
     {"WATCH 1", REPLICA | DOWN, "-CLUSTERDOWN"},
+    {"SELECT 5", 0, "-ERR DB index is out of range"},
+    {"SELECT 5", REPLICA | LACKS_DATA, "-LOADING"}, /* the primary may have that table */
+    {"SELECT users", 0, "-ERR value is not an integer"},
+    {"SELECT users", REPLICA | LACKS_DATA, "-LOADING"},
+    {"SELECT 0", REPLICA | LACKS_DATA, "+OK"},
     {"MULTI", REPLICA | DOWN | LACKS_DATA, "+OK"},
     {"NOSUCH", PAUSED, "-ERR unknown command"},
     {"GET", PAUSED, "-ERR wrong number"},
@@ -275,6 +280,34 @@ Test(obstacles, reads_of_a_replica_in_a_cluster)
 
 enum { HELD = -1 };
 
+/* Sends a request beside obstacles. It gets the status, or is held back until there are none. */
+static void ask_frame(struct sw_request request, unsigned raised, int status)
+{
+    struct world *world = begin();
+    struct stream *stream = calloc(1, sizeof(*stream));
+    struct sw_reply reply = {0};
+    cr_assert_not_null(stream);
+    raise_obstacles(world, raised);
+    request.count = sw_operation_is_data(request.operation) ? 1 : 0;
+    add_request(stream, request, 1);
+    fake_send(world->peer, stream->bytes, stream->size);
+    serve_until_idle(&world->serve);
+    fake_take_all(world->peer);
+    const bool replied = take_reply(world->peer, &reply);
+    cr_assert_eq(replied, status != HELD, "%u, %u", request.operation, raised);
+    if (status != HELD) {
+        cr_assert_eq((int)reply.status, status, "%u, %u: %d", request.operation, raised,
+                     (int)reply.status);
+    } else {
+        raise_obstacles(world, 0);
+        serve_until_idle(&world->serve);
+        fake_take_all(world->peer);
+        cr_assert(take_reply(world->peer, &reply) && reply.status == SW_REPLY_OK);
+    }
+    end(world);
+    free(stream);
+}
+
 Test(obstacles, frames)
 {
     static const struct {
@@ -298,28 +331,18 @@ Test(obstacles, frames)
         {SW_OPERATION_STATS, PAUSED, SW_REPLY_OK},
     };
     for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++) {
-        struct world *world = begin();
-        struct stream *stream = calloc(1, sizeof(*stream));
-        struct sw_reply reply = {0};
-        cr_assert_not_null(stream);
-        raise_obstacles(world, frames[i].raised);
-        add_frame(stream, frames[i].operation, 7, 1,
-                  sw_operation_is_data(frames[i].operation) ? 1 : 0);
-        fake_send(world->peer, stream->bytes, stream->size);
-        serve_until_idle(&world->serve);
-        fake_take_all(world->peer);
-        const bool replied = take_reply(world->peer, &reply);
-        cr_assert_eq(replied, frames[i].status != HELD, "frame %zu", i);
-        if (frames[i].status != HELD) {
-            cr_assert_eq((int)reply.status, frames[i].status, "frame %zu: %d", i,
-                         (int)reply.status);
-        } else {
-            raise_obstacles(world, 0);
-            serve_until_idle(&world->serve);
-            fake_take_all(world->peer);
-            cr_assert(take_reply(world->peer, &reply) && reply.status == SW_REPLY_OK);
-        }
-        end(world);
-        free(stream);
+        ask_frame((struct sw_request){.operation = frames[i].operation}, frames[i].raised,
+                  frames[i].status);
     }
+}
+
+/* A replica that has not received its primary's tables does not know which ones exist. */
+Test(obstacles, frames_to_absent_tables)
+{
+    struct sw_request get = {.operation = SW_OPERATION_GET, .table = 5};
+    ask_frame(get, 0, SW_REPLY_NO_TABLE);
+    ask_frame(get, REPLICA, SW_REPLY_NO_TABLE);
+    ask_frame(get, REPLICA | LACKS_DATA, SW_REPLY_LOADING);
+    get.operation = SW_OPERATION_STATS;
+    ask_frame(get, REPLICA | LACKS_DATA, SW_REPLY_LOADING);
 }
