@@ -74,7 +74,8 @@ bool sw_study_files_open(void *report, const struct sw_study_file *files, const 
         open = open && *file_of(report, file) != NULL;
     }
     if (!open) {
-        fprintf(stderr, "%s: files in %s: %s\n", study, folder, strerror(errno));
+        fprintf(stderr, "%s: files in %s: %s: name another folder with --output\n", study, folder,
+                strerror(errno));
         (void)sw_study_files_close(report, files, study);
     }
     return open;
