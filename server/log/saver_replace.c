@@ -19,6 +19,7 @@
 #include "server/log/archived_files.h"
 #include "server/log/saver_parts.h"
 #include "server/observe/log.h"
+#include "table/table.h"
 
 #define ARCHIVE_NAMES_MAX 1000
 
@@ -73,13 +74,16 @@ static int forget_files(struct sw_saver *saver, const struct sw_history *history
     return status;
 }
 
-/* Notes that no file has any of the tables of the other history. They may be one table, or several.
- */
-static int note_tables(struct sw_saver *saver, char reason[SW_HISTORY_REASON_BYTES])
+/* Notes that no file has any of the tables of the other history, which end with the write
+ * `sequence`. They may be one table, or several. If one table lacks this write, it is a change that
+ * left the table as it was, such as a SWAP with itself: a catalog has its number. */
+static int note_tables(struct sw_saver *saver, uint64_t sequence,
+                       char reason[SW_HISTORY_REASON_BYTES])
 {
     struct sw_wal *wal = saver->owner.wal;
     const struct sw_tables_view *view = sw_tables_hold(saver->tables);
-    const bool is_several = sw_places_are_several(&view->catalog);
+    const bool is_several =
+        sw_places_are_several(&view->catalog) || sw_table_last_sequence(saver->table) < sequence;
     int status = 0;
     pthread_mutex_lock(&saver->names);
     saver->is_several = is_several;
@@ -108,7 +112,7 @@ int sw_saver_replace(struct sw_saver *saver, const struct sw_history *history, u
     }
     pthread_mutex_lock(&saver->history_file);
     int status = forget_files(saver, &replaced, sequence, reason);
-    status = status == 0 && saver->tables != NULL ? note_tables(saver, reason) : status;
+    status = status == 0 && saver->tables != NULL ? note_tables(saver, sequence, reason) : status;
     if (status == 0) {
         pthread_mutex_lock(&saver->mutex);
         saver->history = replaced;

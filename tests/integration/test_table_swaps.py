@@ -294,4 +294,15 @@ def rewrite_beside_another():
             equal(options(replies)["default"], wanted, "behind a start")
 
 
+@case
+def with_itself():
+    """SWAP of the only table with itself has a number: a replica of a server that has one table receives its snapshot, and follows"""
+    with Directory() as of_primary, Directory() as of_replica, to_be_killed(durable(of_primary, "always", *FIRST)) as primary, primary.replies() as ours:
+        equal([ours.ask("SET", 1, 1), ours.ask("TABLE", "SWAP", "default", 0), ours.ask("TABLE", "SWAP", "no", "no")],
+              ["OK", "OK", "ERR no such table: TABLE LIST shows the tables"], "SWAP")
+        with to_be_killed(durable(of_replica, "always", *FIRST, "--replicaof", f"127.0.0.1 {primary.port}")) as replica:
+            eventually(lambda: info(replica)["master_link_status"] == "up", "the replica is connected")
+            equal([ours.ask("SET", 2, 2), ours.ask("WAIT", 1, 30000)], ["OK", 1], "a write behind it")
+
+
 main()
