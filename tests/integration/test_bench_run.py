@@ -115,7 +115,7 @@ def command_lines():
 
 
 # Command lines that cannot be carried out, and the reasons. EMPTY is an empty folder, FILE a file, LAME a folder with a program that
-# cannot be run. Python runs with -S if packages are to be absent.
+# cannot be run. Python runs with -S if packages are to be absent, and without programs on its path if the line begins with PATH.
 UNWRITABLE = r"FILE: (File exists|Not a directory): name a folder in which files can be written"
 STUDIES = ("serve/served.py", "serve/durability.py", "serve/compare.py", "scale/gpus.py")
 HOPELESS = [
@@ -138,6 +138,7 @@ HOPELESS = [
     *((f"-S client/python/bench/{name}.py", "No module named '.*': run `make python`") for name in ("compare", "duplicates", "device")),
     ("client/python/bench/compare.py --output FILE", UNWRITABLE + "|run `make python`"),
     ("client/python/bench/duplicates.py --keys none", "argument --keys: none: a number from 1 is needed|run `make python`"),
+    ("PATH bench/page --changes", "git is not installed: install it"),
     ("bench/run --timing --build EMPTY --output FILE", "run: --output FILE cannot be written: name another folder"),
 ]
 
@@ -156,10 +157,11 @@ def hopeless():
             for word, place in places.items():
                 line = re.sub(rf"\b{word}\b", place, line)
                 reason = re.sub(rf"/?\b{word}\b", place, reason)
-            option, program, *words = line.split() if line.startswith("-S") else ["", *line.split()]
-            done = subprocess.run([*([sys.executable, option] if option else []), ROOT / program, *words], cwd=folder, text=True, timeout=60,
+            option, program, *words = line.split() if line.startswith(("-S", "PATH")) else ["", *line.split()]
+            path = {"PATH": places["EMPTY"]} if option == "PATH" else {}
+            done = subprocess.run([*([sys.executable, option] if option == "-S" else []), ROOT / program, *words], cwd=folder, text=True, timeout=60,
                                   stdin=subprocess.DEVNULL, capture_output=True, check=False,
-                                  env={**os.environ, "SHERWOOD_BUILD": places["EMPTY"], "PYTHONDONTWRITEBYTECODE": "1"})
+                                  env={**os.environ, "SHERWOOD_BUILD": places["EMPTY"], "PYTHONDONTWRITEBYTECODE": "1", **path})
             said = done.stdout + done.stderr
             check(done.returncode in (1, 2) and re.search(reason, said) and "Traceback" not in said, f"{line}: {done.returncode}: {said}")
             told = [line for line in said.splitlines() if re.search(reason, line)]
