@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 from harness import Server, case, equal, eventually, main
 from package import LIB, daemon, in_child, np, pause, raises, same, sherwood
@@ -159,6 +160,38 @@ except KeyboardInterrupt:
                 process.send_signal(signal.SIGINT)
                 equal(process.stdout.readline(), "1 1\n")
                 equal(process.wait(30), 0)
+
+
+@case
+def interrupted_calls():
+    """^C in a call on a silent server ends it after the timeout; the next call connects again, and reports no older error"""
+    program = """
+import sherwood, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+c = sherwood.connect(sys.argv[1], timeout=1); c[1] = 1
+print('asks', flush=True); sys.stdin.readline()
+try:
+    c[1]
+except KeyboardInterrupt:
+    print('interrupted', flush=True); sys.stdin.readline()
+    print(c[1], len(c))
+"""
+    with daemon() as server, subprocess.Popen([sys.executable, "-c", program, server.unix], stdin=subprocess.PIPE, text=True,
+                                              stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(LIB)}) as process:
+        equal(process.stdout.readline(), "asks\n")
+        pause(server)
+        try:
+            process.stdin.write("\n")
+            process.stdin.flush()
+            time.sleep(0.3)  # the call waits for its reply
+            process.send_signal(signal.SIGINT)
+            equal(process.stdout.readline(), "interrupted\n")
+        finally:
+            os.kill(server.pid(), signal.SIGCONT)
+        process.stdin.write("\n")
+        process.stdin.flush()
+        equal(process.stdout.readline(), "1 1\n", "the next call")
+        equal(process.wait(30), 0)
 
 
 def swap(old, new):

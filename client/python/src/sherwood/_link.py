@@ -172,6 +172,7 @@ class Link:
         self.lock = threading.RLock()
         self.on_drop: Optional[Callable[[], None]] = None
         self.closed = False
+        self._blocks = not options.nodes  # its calls wait for their replies, from one server
         self.regions = Regions()  # a client uses the regions of its own link
         self._shared = Shared()
         weakref.finalize(self, self._shared.leave).atexit = False
@@ -189,6 +190,7 @@ class Link:
         """Returns a link with connections of its own. It refuses a server or a table that the arrays of this link do not fit."""
         link = Link(self.options, self.writes)
         link._server = self._server
+        link._blocks = False
         return link
 
     @property
@@ -197,6 +199,8 @@ class Link:
 
     def use(self) -> Any:
         """Returns the handle, which sends requests with the trace context of the caller. Connects if there is none."""
+        if self._blocks and self._pointer is not None and lib.sherwood_stripes(self._pointer) == 0:
+            self.drop()  # ^C came before the call that lost the connections could close it
         if self._pointer is None:
             self._connect()
         self.trace(_trace.current())
