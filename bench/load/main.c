@@ -97,6 +97,17 @@ static int run_and_print(const struct sw_load_options *options, FILE *csv)
     return exit_code(status);
 }
 
+/* Returns `code`, or EXIT_PEER if it reports success and the output could not be written. After a
+ * failed write, fflush may succeed: ferror still reports it. */
+static int written(int code)
+{
+    if (code != EXIT_SUCCESS || (fflush(stdout) == 0 && ferror(stdout) == 0)) {
+        return code;
+    }
+    fprintf(stderr, "sherwood-load: cannot write the output to stdout\n");
+    return EXIT_PEER;
+}
+
 int main(int argc, char **argv)
 {
     struct sw_load_options options;
@@ -106,7 +117,7 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     if (options.action != SW_LOAD_ACTION_RUN) {
-        return answer(&options);
+        return written(answer(&options));
     }
     struct sw_cli_login login = {.user = options.user, .file = options.pass_file};
     if (!sw_cli_login_complete(&login, getenv("SHERWOODCLI_AUTH"), error, sizeof(error))) {
@@ -128,5 +139,5 @@ int main(int argc, char **argv)
     }
     int code = run_and_print(&options, csv);
     sw_cli_login_forget(&login);
-    return code;
+    return written(code);
 }

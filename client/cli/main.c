@@ -88,6 +88,17 @@ static int run_arguments(struct sw_cli *cli, int argc, char **argv)
     return sw_cli_connect(cli) ? sw_cli_prompt(cli) : 1;
 }
 
+/* Returns `status`, or 1 if the output could not be written. After a failed write, fflush may
+ * succeed: ferror still reports it. */
+static int written(int status)
+{
+    if (fflush(stdout) == 0 && ferror(stdout) == 0) {
+        return status;
+    }
+    fprintf(stderr, "sherwood-cli: cannot write the output to stdout\n");
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     char text[SW_CLI_ERROR_BYTES];
@@ -102,7 +113,7 @@ int main(int argc, char **argv)
         } else {
             printf("sherwood-cli %s\n", SHERWOOD_VERSION);
         }
-        return fflush(stdout) == 0 ? 0 : 1;
+        return written(0);
     }
     if (!sw_cli_login_complete(&options.login, getenv("SHERWOODCLI_AUTH"), text, sizeof(text))) {
         fprintf(stderr, "sherwood-cli: %s\n", text);
@@ -115,10 +126,5 @@ int main(int argc, char **argv)
     int status = run_arguments(&cli, argc, argv);
     sw_cli_disconnect(&cli);
     sw_cli_login_forget(&options.login);
-    /* after a failed write, fflush may succeed: ferror still reports it */
-    if (fflush(stdout) != 0 || ferror(stdout) != 0) {
-        fprintf(stderr, "sherwood-cli: cannot write the output to stdout\n");
-        status = 1;
-    }
-    return status;
+    return written(status);
 }

@@ -30,6 +30,18 @@ def help_of_everything():
 
 
 @case
+def full_output():
+    """the help, the version, a reply and a result that cannot be written to stdout are an error"""
+    load = BUILD / "sherwood-load"
+    with Server() as server, open("/dev/full", "w", encoding="ascii") as full:
+        address = f"127.0.0.1:{server.port}"
+        for words in ((CLI, "--help"), (CLI, "--version"), (CLI, "-a", address, "PING"), (load, "--help"), (load, "--version"),
+                      (load, "-a", address, "-n", "64K")):
+            ended = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60)
+            check(ended.returncode != 0 and "cannot write the output to stdout" in ended.stderr, f"{words}: {ended}")
+
+
+@case
 def no_passwords():
     """an error about a mistyped or abbreviated option does not show its argument, which may be a password"""
     for program in (CLI, BUILD / "sherwood-load"):
