@@ -43,6 +43,7 @@
 
 /* Error lines of RESP only. */
 #define SW_LOADING_LINE "LOADING Sherwood is loading the dataset in memory"
+#define SW_LONG_VALUE_LINE "ERR value would be longer than a row allows (--value-bytes)"
 #define SW_COLLISION_LINE \
     "COLLISION an existing key has the same hash (--resp-keys hash); nothing was changed"
 /* Tables that lack an operation, behind "the .. engine has no ..". */

@@ -175,8 +175,10 @@ FOR_EACH_KIND void run_set_range(const struct data *data, const struct values *v
         refuse(data, "ERR SETRANGE needs rows: start the server with --value-bytes");
     } else if (!sw_argument_integer(&words[2], &offset)) {
         refuse(data, "ERR value is not an integer or out of range");
-    } else if (offset < 0 || (size > 0 && (offset > room || size > room - (uint64_t)offset))) {
+    } else if (offset < 0) {
         refuse(data, "ERR offset is out of range");
+    } else if (size > 0 && (offset > room || size > room - (uint64_t)offset)) {
+        refuse(data, SW_LONG_VALUE_LINE);
     } else if (size == 0) {
         run_one(data, values, SW_GET, 1, 0, SW_REPLY_KIND_DIGITS);
     } else if (add_operand(data, values, SW_SETRANGE, words[3].text, size)) {

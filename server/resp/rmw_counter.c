@@ -186,7 +186,7 @@ uint32_t sw_counter_decide(struct sw_rmw *rmw)
             added = after > before ? INT64_MAX : INT64_MIN;
         }
         if (!put_value(batch, after)) {
-            sw_text_error(text, "ERR value would be longer than a row allows (--value-bytes)");
+            sw_text_error(text, SW_LONG_VALUE_LINE);
             return 0;
         }
         batch->ops[0] = SW_SET;

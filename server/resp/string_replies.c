@@ -11,6 +11,7 @@
 #include "proto/ops/number_apply.h"
 #include "proto/ops/range_apply.h"
 #include "server/batch/blob.h"
+#include "server/batch/refusals.h"
 #include "server/resp/batch_results.h"
 
 static struct sw_string string_at(const struct sw_resp_batch *batch, const void *array, uint32_t i)
@@ -176,7 +177,7 @@ const char *sw_string_reply_error(const struct sw_resp_batch *batch,
     case SW_STRING_NOT_FINITE:
         return "-ERR increment would produce NaN or Infinity\r\n";
     case SW_STRING_TOO_LONG:
-        return "-ERR value would be longer than a row allows (--value-bytes)\r\n";
+        return "-" SW_LONG_VALUE_LINE "\r\n";
     case SW_STRING_DONE:
         break;
     }
