@@ -24,7 +24,7 @@
 
 /* The replay of one table. */
 struct replay {
-    const struct replays *all; /* this one and those of the other tables */
+    struct replays *all; /* this one and those of the other tables */
     uint32_t id;
     struct sw_replay_table of;
     struct sw_queue *queue;
@@ -107,15 +107,25 @@ static int finish_one(struct replay *replay, char reason[SW_WAL_REASON_BYTES])
     return status == SW_OK ? 0 : refuse_batch(replay, status, reason);
 }
 
-/* Takes the slots that the open tables except `keeps` do not need. The log has no RESIZE, so they
- * may have more slots than when the log was written. Returns whether one had. */
-static bool shrink(const struct replays *replays, const struct replay *keeps)
+static int find_replay(struct replays *replays, uint32_t id, struct replay **out,
+                       char reason[SW_WAL_REASON_BYTES]);
+
+/* Takes the slots that the tables except `keeps` do not need, and leaves all tables open. The log
+ * has no RESIZE, so they may have more slots than when the log was written. Returns whether one
+ * had. */
+static bool shrink(struct replays *replays, const struct replay *keeps)
 {
+    char unread[SW_WAL_REASON_BYTES];
+    struct replay *replay;
+    uint32_t id = SW_WAL_FIRST_TABLE;
     bool some = false;
+    while (find_replay(replays, id, &replay, unread) >= 0) { /* the ids have no gap */
+        id++;
+    }
     for (size_t i = 0; i < replays->count; i++) {
-        const struct replay *replay = replays->of[i];
         struct sw_batch least = {.kind = SW_BATCH_RESIZE, .capacity = 1};
         struct sw_table_info before, after;
+        replay = replays->of[i];
         sw_table_info(replay->of.table, &before);
         if (replay != keeps && replay->in_flight == 0 &&
             sw_batch_run(replay->queue, &least) == SW_OK) {
@@ -246,7 +256,7 @@ static void close_replay(struct replay *replay)
     free(replay);
 }
 
-static struct replay *open_replay(const struct replays *replays, uint32_t id,
+static struct replay *open_replay(struct replays *replays, uint32_t id,
                                   const struct sw_replay_table *found)
 {
     struct replay *replay = calloc(1, sizeof(*replay));
@@ -332,20 +342,6 @@ static void close_all(struct replays *replays)
     }
 }
 
-/* Does the same of all tables. None is open. */
-static bool shrink_all(struct replays *replays)
-{
-    char unread[SW_WAL_REASON_BYTES];
-    struct replay *replay;
-    uint32_t id = SW_WAL_FIRST_TABLE;
-    while (find_replay(replays, id, &replay, unread) >= 0) { /* the ids have no gap */
-        id++;
-    }
-    const bool some = shrink(replays, NULL);
-    close_all(replays);
-    return some;
-}
-
 /* A change that makes a table may lack memory, and is tried again with fewer slots of the others.
  */
 static int take_change(struct replays *replays, const struct sw_wal_record *record,
@@ -360,11 +356,12 @@ static int take_change(struct replays *replays, const struct sw_wal_record *reco
         return -1;
     }
     close_all(replays);
-    const int status =
-        tables->change(tables->context, record->sequence, message, record->count, reason);
-    return status == 0 || !shrink_all(replays)
-               ? status
-               : tables->change(tables->context, record->sequence, message, record->count, reason);
+    int status = tables->change(tables->context, record->sequence, message, record->count, reason);
+    if (status != 0 && shrink(replays, NULL)) {
+        close_all(replays);
+        status = tables->change(tables->context, record->sequence, message, record->count, reason);
+    }
+    return status;
 }
 
 static int take_write(void *context, const struct sw_wal_record *record, uint8_t *columns,

@@ -211,6 +211,24 @@ def resized_tables_start_again():
 
 
 @case
+def a_log_beside_a_resized_table():
+    """a log lets a table grow into the memory that RESIZE took from one that the log does not write"""
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ("--capacity", "1K", "--max-capacity", "1M", "--tables-memory-max", "6M", "--data-dir", folder, "--appendonly", "yes",
+                 "--frame-ops-max", "512", "--round-ops-max", "4096", "--log-segment-bytes", "1M", "--appendfsync", "always")
+        with Server(*flags) as server, server.replies() as replies:
+            for words, wanted in (("TABLE CREATE a capacity 128K", "OK"), ("SELECT a", "OK"), ("SET 1 2", "OK"), ("RESIZE 1K", 1024), ("SELECT 0", "OK")):
+                equal(replies.ask(*words.split()), wanted, words)
+            for _ in range(40): # until no segment has the writes of a
+                put_by_resp(replies, range(4000), 2000)
+            equal(replies.ask("SAVE"), "OK", "SAVE")
+            put_by_resp(replies, range(40000), 2000)
+            server.end_by_kill()
+        with Server(*flags) as server, server.replies() as replies:
+            equal([replies.ask("DBSIZE"), replies.ask("SELECT", "a"), replies.ask("GET", 1)], [40000, "OK", b"2"], "behind the restart")
+
+
+@case
 def pipelined():
     """RESIZE takes its turn in a pipeline"""
     with Server(*SMALL) as server, server.connect() as connection:
