@@ -41,6 +41,11 @@ def caught_up(primary, replica):
     return eventually(lambda: (got := replica.ask("DIGEST")) == primary.ask("DIGEST") and got, "equal digests", 30)
 
 
+def acknowledged(replies):
+    """Waits until a replica has all that the connection wrote. A replica with a log on a slow disk may be far behind."""
+    eventually(lambda: replies.ask("WAIT", 1, 5000) == 1, "a replica acknowledges the writes", 120)
+
+
 class Load(threading.Thread):
     """Writes of every kind, by both protocols in turn, until stopped or, if `ends_with_server`, the server is gone."""
 

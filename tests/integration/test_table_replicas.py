@@ -13,7 +13,7 @@ import time
 import wire
 from data_directory import Directory, durable
 from harness import PACE, Server, case, check, drawn_seed, equal, eventually, main
-from replication import SMALL, Relay, info, replica_of, to_be_killed
+from replication import SMALL, Relay, acknowledged, info, replica_of, to_be_killed
 
 SEED = drawn_seed()
 FOOTER_BYTES = 4096  # of a snapshot
@@ -64,7 +64,7 @@ def settled(primary, replica):
     with primary.replies() as ours, replica.replies() as theirs:
         eventually(lambda: info(replica)["master_link_status"] == "up", "the replica is connected")
         put(ours, "default", 999999, 1)
-        equal(ours.ask("WAIT", 1, 30000), 1, "WAIT")
+        acknowledged(ours)
         equal(contents(theirs), contents(ours), "the tables")
 
 
@@ -243,7 +243,7 @@ def kept_in_a_log():
             with to_be_killed(follower(level=draw.choice(("always", "everysec", "no")))) as replica:
                 eventually(lambda r=replica: info(r)["master_link_status"] == "up", "connected", 60)
                 put(ours, "kept", turn, 100 + turn)
-                equal(ours.ask("WAIT", 1, 30000), 1, "it is acknowledged")
+                acknowledged(ours)
                 seen = changes.steps
                 eventually(lambda s=seen: changes.steps > s + 30, "changes")
                 equal(resyncs(replica), int(turn == 0), "snapshots")
