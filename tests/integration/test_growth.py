@@ -6,6 +6,7 @@ import re
 import resource
 import tempfile
 import threading
+import time
 
 import ring
 import wire
@@ -331,6 +332,7 @@ def no_memory():
     """without memory to grow, writes and RESIZE are refused as at the maximum, and nothing is lost"""
     if SANITIZED:
         raise Skip("sanitizers end the process when they find no memory themselves")
+    began = time.monotonic()
     with Server("--capacity", "64K", "--max-capacity", "1G", "--loops", "1") as server, \
             server.connect() as one, server.connect() as two:
         replies, keys = wire.Replies(one), list(range(50000))
@@ -364,7 +366,7 @@ def no_memory():
         equal(replies.ask("GET", at), None, "a refused key")
         eventually(lambda: " warning: the table could not grow or be resized" in server.log(),
                    "a warning in the log")
-        equal(server.log().count("could not grow"), 1, "warnings within a minute")
+        check(server.log().count("could not grow") <= 1 + (time.monotonic() - began) // 60, f"one warning a minute: {server.log()}")
 
 
 def fill(connection, number, keys):

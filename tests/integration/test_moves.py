@@ -65,7 +65,7 @@ def killed():
     faults = [(1, fault) for fault in TARGET_FAULTS] + [(0, fault) for fault in SOURCE_FAULTS]
     faults = RANDOM.sample(faults + [(0, "move.removing")], FAULTS_A_RUN)
     with cluster(3, durable=True) as servers, Load(servers, SEED, keys=300, tolerates=True) as load:
-        eventually(lambda: sum(load.answered.values()) > 600, "keys are there")
+        eventually(lambda: sum(load.answered.values()) > 600, "keys are there", 120)
         for victim, fault in faults:
             slots = some_slots()
             servers[victim].restart(fault)
