@@ -66,12 +66,13 @@ EMU_SUITE := $(CUDA_SUITE:%=suite_%)
 $(EMU_SUITE:%=$(EMU)/%): $(EMU)/suite_%: $(CUDA_SUITE_OBJ) $(BUILD)/obj/tests/table/test_%.o $(EMU)/libemulated.a
 	$(EMU_CXX) -pthread $(TEST_LD) -o $@ $^ -lm
 
-EMU_TESTS := test_failing test_tables_memory test_image_reads test_read_launches test_growth_memory test_table_gpu test_write_path_gpu test_rows_gpu test_cuckoo_engine_gpu test_cache_gpu test_shared_gpu
+EMU_TESTS := test_failing test_tables_memory test_image_reads test_read_launches test_write_calls test_growth_memory test_table_gpu test_write_path_gpu test_rows_gpu test_cuckoo_engine_gpu test_cache_gpu test_shared_gpu
 $(EMU)/test_table_gpu: $(call obj,tests/gpu/test_table_gpu.c) $(GPU_COMMON) $(EMU)/libemulated.a
 $(EMU)/test_failing: EMU_LINK := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 $(EMU)/test_image_reads: EMU_LINK := -Wl,--wrap=sw_memory_map_touched
-$(EMU)/test_read_launches: EMU_LINK := -Wl,--wrap=cudaSetDevice,--wrap=cudaStreamCreateWithFlags,--wrap=cudaMalloc
-$(EMU)/test_tables_memory $(EMU)/test_failing $(EMU)/test_image_reads $(EMU)/test_read_launches $(EMU)/test_growth_memory: $(EMU)/%: $(BUILD)/obj/tests/emulator/%.o $(EMU)/libemulated.a
+$(EMU)/test_read_launches: EMU_LINK := -Wl,--wrap=cudaSetDevice
+$(EMU)/test_write_calls: EMU_LINK := -Wl,--wrap=cudaMalloc
+$(EMU)/test_tables_memory $(EMU)/test_failing $(EMU)/test_image_reads $(EMU)/test_read_launches $(EMU)/test_write_calls $(EMU)/test_growth_memory: $(EMU)/%: $(BUILD)/obj/tests/emulator/%.o $(EMU)/libemulated.a
 $(EMU)/test_write_path_gpu $(EMU)/test_rows_gpu $(EMU)/test_shared_gpu: $(EMU)/%: $(EMU)/obj/tests/gpu/%.cu.o $(EMU)/libemulated.a
 $(EMU)/test_cuckoo_engine_gpu: $(call obj,tests/gpu/test_cuckoo_engine_gpu.c) $(GPU_COMMON) $(EMU)/libemulated.a
 $(EMU)/test_cache_gpu: $(CACHE_GPU_TEST:$(BUILD)/libtable.a=$(EMU)/libemulated.a)
