@@ -41,8 +41,8 @@ static unsigned heeded_by(const struct sw_bulk *bulk, const struct sw_request *r
         heeded |= writes(operation) ? (unsigned)SW_OBSTACLE_UNSAVED : 0;
         heeded |= needs_primary(operation, serves) ? (unsigned)SW_OBSTACLE_REPLICA : 0;
     }
-    if (operation == SW_OPERATION_TABLES) {
-        heeded |= SW_OBSTACLE_LOADING; /* the list would lack tables */
+    if (operation == SW_OPERATION_PING || operation == SW_OPERATION_TABLES) {
+        heeded |= SW_OBSTACLE_LOADING; /* as by RESP: PING shows whether the server serves */
     }
     if (operation == SW_OPERATION_TABLE) {
         heeded |= SW_OBSTACLE_DOWN | SW_OBSTACLE_REPLICA;

@@ -383,8 +383,8 @@ def look_early(r, path, http_port):
         check("loading" in str(error), str(error))
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
-        statuses = [wire.call(connection, wire.GET, [1]).status, wire.call(connection, wire.TABLES).status,
-                    wire.call(connection, wire.HELLO, table_name=b"users").status]
+        statuses = [wire.call(connection, wire.GET, [1]).status, wire.call(connection, wire.PING).status,
+                    wire.call(connection, wire.TABLES).status, wire.call(connection, wire.HELLO, table_name=b"users").status]
     try:
         selected = r.execute_command("SELECT", "users")
     except redis.exceptions.ResponseError as error:
@@ -399,7 +399,7 @@ def look_early(r, path, http_port):
                        "the size of the snapshot, once its header is read")
     if facts["loading"] != 1:
         raise harness.Skip("it was loaded before all was asked")
-    equal(statuses, [wire.LOADING] * 3, "frames: GET, TABLES, and HELLO with a table that may not be loaded yet")
+    equal(statuses, [wire.LOADING] * 4, "frames: GET, PING, TABLES, and HELLO with a table that may not be loaded yet")
     equal(selected, "LOADING", "SELECT of it")
     equal((answer.status, bool(re.fullmatch(r"loading: \d+ %\n", text))), (503, True), text)
 
