@@ -113,7 +113,7 @@ def what_a_time_is():
                    np.array([FAR, FAR + 1], "datetime64[s]")):
             check(c.expire_many([1, 2], expire_at=at).all(), "both are there")
             same(c.ttl_many([1, 2], at=True)[0], np.array([FAR * 1000, FAR * 1000 + 1000], np.uint64), repr(at))
-        for ttl in (100, 100.0, datetime.timedelta(seconds=100), np.timedelta64(100, "s"), [100, 100], np.array([100, 100], "timedelta64[s]")):
+        for ttl in (100, 100.0, datetime.timedelta(seconds=100), np.timedelta64(100, "s"), np.timedelta64(100_000_000_001, "ns"), [100, 100], np.array([100, 100], "timedelta64[s]")):
             c.set_many([1, 2], 7, ttl=ttl)
             seconds, found = c.ttl_many([1, 2, 3])
             check(95 < seconds[0] <= 101 and seconds[2] == 0, f"{ttl!r}: {seconds}")
@@ -156,6 +156,8 @@ def what_is_refused():
         c.set_many([1], [5])
         for named, words in (({"ttl": 0}, "0 ms is too small"), ({"ttl": -1}, "-1000 ms is too small"), ({"expire_at": 0}, "after the beginning"),
                              ({"ttl": float("nan")}, "nan is not a time"), ({"ttl": float("inf")}, "inf is not a time"), ({"ttl": 1, "expire_at": 5}, "one of them"),
+                             ({"ttl": np.array([2**64 // 1000 + 1], "timedelta64[s]")}, "is not a time"), ({"ttl": np.timedelta64("NaT", "s")}, "is not a time"),
+                             ({"expire_at": np.datetime64(600_000_000, "Y")}, "is not a time"), ({"ttl": np.timedelta64(60)}, "has no unit"),
                              ({"ttl": 1, "keep_ttl": True}, "one of them"), ({"ttl": [1, 2]}, "shape (2,)"), ({"ttl": 2**63}, "seconds exceed the limit"),
                              ({"expire_at": datetime.datetime(2096, 1, 1)}, "time zone"), ({"keep_ttl": True, "only": "absent"}, "keep_ttl")):
             for calls in (c, c.submit, c.aio):

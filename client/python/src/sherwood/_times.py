@@ -17,6 +17,7 @@ _MOST = 2**63 - 1
 _U64 = np.dtype(np.uint64)
 _OBJECTS = {"ttl": "a timedelta", "expire_at": "a datetime"}
 _MS = {"m": "timedelta64[ms]", "M": "datetime64[ms]"}
+_FINE = frozenset(("us", "ns", "ps", "fs", "as"))  # units below a millisecond
 # EXPIRE, and its kinds by condition: "none", "later", ..
 _ONLY: dict[Optional[str], int] = {
     name[len("SHERWOOD_EXPIRE_"):].lower() or None: number
@@ -36,12 +37,24 @@ def _plain(given: Any, what: str) -> Any:
     return given
 
 
+def _of_numpy(found: np.ndarray[Any, Any], what: str) -> np.ndarray[Any, Any]:
+    """Returns timedelta64 or datetime64 as whole milliseconds. numpy's conversion would return other ones beyond 64 bits."""
+    unit = np.datetime_data(found.dtype)[0]
+    if unit == "generic":
+        raise ValueError(f"{what}: the {found.dtype} has no unit: give it one, for example np.timedelta64(5, 's')")
+    ms = found.astype(_MS[found.dtype.kind])
+    is_time = ~np.isnat(found) if unit in _FINE else ms.astype(found.dtype) == found
+    if not np.all(is_time):
+        raise ValueError(f"{what}: {found[~is_time].flat[0]!r} is not a time: give less than {_MOST // 1000} seconds")
+    return ms.astype(np.int64)
+
+
 def _milliseconds(given: Any, what: str) -> np.ndarray[Any, Any]:
     """Returns seconds, timedelta64 or datetime64 as whole milliseconds. Refuses times before the first possible one."""
     found = _arrays.plain(np.asanyarray(given), what)
     kind = found.dtype.kind
     if kind == ("m" if what == "ttl" else "M"):
-        ms = found.astype(_MS[kind]).astype(np.int64)
+        ms = _of_numpy(found, what)
     elif kind in "iu":
         if np.any(found > _MOST // 1000):
             raise ValueError(f"{what}: {np.max(found)} seconds exceed the limit of {_MOST // 1000}")
