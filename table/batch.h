@@ -111,9 +111,10 @@ struct sw_batch {
     uint64_t expired; /* out: entries removed first, and expired entries removed by operations */
     bool wants_expired_keys; /* writes, SWEEP: the caller wants `expired_keys` */
     bool some_expire;        /* out, writes: some entry had a time before or after the batch */
-    /* The thread must not wait long: the time of growth, a RESIZE or a CLEAR of a large table in
-     * host memory. Then a thread of its own carries out such a batch, and the batch is pending.
-     * Until it is done, submits of batches with no_wait return SW_E_BUSY. */
+    /* The thread must not wait long: the time of growth, a RESIZE, a CLEAR or a long search for
+     * expired entries of a large table in host memory. Then a thread of its own carries out such a
+     * batch, and the batch is pending. Until it is done, submits of batches with no_wait return
+     * SW_E_BUSY. */
     bool no_wait;
     bool releases; /* CLEAR: the cuckoo engine in host memory gives its memory back until the next
                       batch. Other engines have RESIZE for that. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * long_phase.h - batches whose time grows with the table: growth, RESIZE, CLEAR, searches by score.
+ * long_phase.h - batches whose time grows with the table: growth, RESIZE, CLEAR, searches by score
+ * and for expired entries.
  *
  * Such a batch takes a time in which its thread could serve other tables. A write has the table
  * alone meanwhile; other reads go on beside a search. So if the batch must not wait (no_wait of

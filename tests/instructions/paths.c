@@ -25,7 +25,7 @@
 #define CLOCK_MS 1000U
 #define LATER_MS 1000000U
 
-enum kind { INTEGERS_32, INTEGERS_64, THREADS_64, EXPIRING, ROWS, CUCKOO, CACHE, KINDS };
+enum kind { INTEGERS_32, INTEGERS_64, THREADS_64, EXPIRING, FULL, ROWS, CUCKOO, CACHE, KINDS };
 
 /* One path: `batches` batches of `count` operations. */
 struct path {
@@ -52,6 +52,7 @@ static const struct path paths[] = {
     {"u32_set_4096", INTEGERS_32, SW_SET, FRAME, 1, 0},
     {"expiring_get_4096", EXPIRING, SW_GET, FRAME, 1, 0},
     {"expiring_set_4096", EXPIRING, SW_SET, FRAME, 1, 0},
+    {"expiring_full_insert_1", FULL, SW_SET, 1, FRAME / 4, ENTRIES}, /* each removes a key */
     {"rows_get_4096", ROWS, SW_GET, FRAME, 1, 0},
     {"rows_set_4096", ROWS, SW_SET, FRAME, 1, 0},
     {"cuckoo_get_4096", CUCKOO, SW_GET, FRAME, 1, 0},
@@ -91,8 +92,10 @@ static void set_keys(enum kind kind, uint32_t first, uint32_t count)
     }
 }
 
-static struct sw_batch batch_of(enum kind kind, enum sw_op op, uint32_t count)
+/* A batch of the keys from `first` on. Keys of a full table expire one after the other. */
+static struct sw_batch batch_of(enum kind kind, enum sw_op op, uint32_t first, uint32_t count)
 {
+    static uint64_t expires[FRAME];
     struct sw_batch batch = {.kind = SW_BATCH_OPERATIONS, .op = op, .count = count, .keys = keys};
     batch.found = found;
     batch.previous = op == SW_GET ? previous : NULL;
@@ -100,6 +103,12 @@ static struct sw_batch batch_of(enum kind kind, enum sw_op op, uint32_t count)
     if (kind == EXPIRING) {
         batch.clock_ms = CLOCK_MS;
         batch.expire_at = op == SW_GET ? 0 : LATER_MS;
+    } else if (kind == FULL) {
+        batch.clock_ms = CLOCK_MS + (first < ENTRIES ? 0 : first - ENTRIES + 1);
+        batch.expires = expires;
+        for (uint32_t i = 0; i < count; i++) {
+            expires[i] = CLOCK_MS + 1 + first + i;
+        }
     }
     return batch;
 }
@@ -118,6 +127,7 @@ static struct sw_queue *open_filled(enum kind kind)
     config.slot_bits = kind == INTEGERS_32 ? 64 : 128;
     config.capacity_slots = CAPACITY;
     config.seed = 1;
+    config.max_load = kind == FULL ? (double)ENTRIES / CAPACITY : config.max_load;
     config.batch_ops_max = FRAME;
     config.stash_slots = 256;
     config.threads = kind == THREADS_64 ? 2 : 1; /* the batches are too small for a worker */
@@ -125,7 +135,7 @@ static struct sw_queue *open_filled(enum kind kind)
     require(sw_table_create(&config, &table, reason, sizeof(reason)) == SW_OK, reason);
     require(sw_queue_create(table, &queue) == SW_OK, "sw_queue_create");
     for (uint32_t first = 0; first < ENTRIES; first += FRAME) {
-        struct sw_batch batch = batch_of(kind, SW_SET, FRAME);
+        struct sw_batch batch = batch_of(kind, SW_SET, first, FRAME);
         set_keys(kind, first, FRAME);
         require(sw_batch_run(queue, &batch) == SW_OK, "the first writes");
     }
@@ -150,7 +160,8 @@ static void run_batches(void *context)
     const struct run *run = context;
     const struct path *path = run->path;
     for (uint32_t b = 0; b < path->batches; b++) {
-        struct sw_batch batch = batch_of(path->kind, path->op, path->count);
+        struct sw_batch batch =
+            batch_of(path->kind, path->op, path->first + b * path->count, path->count);
         batch.keys = keys + (size_t)b * path->count;
         require(sw_batch_run(run->queue, &batch) == SW_OK, path->name);
     }

@@ -195,14 +195,15 @@ static bool may_grow_long(struct sw_cpu *cpu, const struct sw_batch *batch)
            sw_cpu_pass_is_long(times) && sw_cpu_may_grow(times);
 }
 
-/* Does what write_in_phase does, for a batch that must not wait and may let the table grow. A batch
- * that concerns expiry times removes expired entries before its room is known, so its growth cannot
- * be postponed. */
+/* Does what write_in_phase does, for a batch that must not wait and is short of room. A batch that
+ * concerns expiry times removes expired entries before its room is known, so its growth cannot be
+ * postponed. A thread also carries out a long search for expired entries. */
 static bool write_or_hand_over(struct sw_cpu *cpu, struct sw_batch *batch,
                                const struct sw_cpu_mix *mix)
 {
     const bool expires = !cpu->config.is_set && sw_expiry_concerns(cpu, batch);
-    const bool is_long = expires && may_grow_long(cpu, batch);
+    const bool is_long =
+        expires && (may_grow_long(cpu, batch) || sw_expiry_search_is_long(cpu, batch));
     if (!is_long) {
         cpu->postpones = !expires;
         write_batch(cpu, batch, mix);

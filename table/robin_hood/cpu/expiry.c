@@ -1,59 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * expiry.c - stores expiry times, and removes expired entries.
+ * expiry.c - batches that concern expiry times, and sweeps.
  */
 #include "table/robin_hood/cpu/expiry.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "table/growth.h"
 #include "table/robin_hood/cpu/admit.h"
-#include "table/robin_hood/cpu/row_image.h"
+#include "table/robin_hood/cpu/expiry_removal.h"
 
 /* --- the clock -------------------------------------------------------------------------------- */
 
 uint64_t sw_expiry_clock(struct sw_cpu *cpu, uint64_t clock_ms)
 {
     return sw_expiry_advance_clock(&cpu->clock_ms, clock_ms);
-}
-
-/* --- times ------------------------------------------------------------------------------------ */
-
-static const struct sw_table_s128 *table_of(const struct sw_expiry *expiry)
-{
-    return &expiry->times->table.s128;
-}
-
-uint64_t sw_expiry_of(const struct sw_expiry *expiry, uint64_t key)
-{
-    uint64_t probes = 0;
-    return sw_locate_s128(table_of(expiry), sw_mix_s128(table_of(expiry), key), &probes).value;
-}
-
-void sw_expiry_prefetch(const struct sw_expiry *expiry, uint64_t key)
-{
-    sw_prefetch_s128(table_of(expiry), sw_mix_s128(table_of(expiry), key));
-}
-
-void sw_expiry_put(struct sw_expiry *expiry, uint64_t key, uint64_t at)
-{
-    const struct sw_table_s128 *table = table_of(expiry);
-    const uint64_t m = sw_mix_s128(table, key);
-    struct sw_work_s128 work = {0}; /* no leftovers, since the table has a stash */
-    uint64_t probes = 0;
-    struct sw_place_s128 place = sw_locate_s128(table, m, &probes);
-    if (at == 0 && place.found) {
-        sw_remove_s128(table, &work, &place, m, &probes);
-    } else if (at != 0 && place.found) {
-        sw_write_at_s128(table, &place, m, at);
-    } else if (at != 0) {
-        sw_insert_s128(table, &work, m, at, &probes);
-    }
-    if (at != 0) {
-        sw_expiry_pass_set(&expiry->pass, at);
-    }
 }
 
 /* --- operations ------------------------------------------------------------------------------- */
@@ -117,75 +76,6 @@ void sw_expiry_make_room(struct sw_cpu *cpu, const struct sw_batch *batch)
     expiry->roomy = fits;
 }
 
-/* --- removing expired entries ----------------------------------------------------------------- */
-
-/* Reports a removed key, if the batch wants the keys. Returns false if memory is short. */
-static bool note_expired(struct sw_expiry *expiry, const void *key, size_t key_bytes)
-{
-    if (!expiry->wants_expired_keys) {
-        return true;
-    }
-    if (expiry->expired_keys_count == expiry->expired_keys_room) {
-        const uint32_t room = expiry->expired_keys_room == 0 ? 64 : 2 * expiry->expired_keys_room;
-        uint8_t *expired_keys = realloc(expiry->expired_keys, room * key_bytes);
-        if (expired_keys == NULL) {
-            return false;
-        }
-        expiry->expired_keys = expired_keys;
-        expiry->expired_keys_room = room;
-    }
-    memcpy(expiry->expired_keys + expiry->expired_keys_count++ * key_bytes, key, key_bytes);
-    return true;
-}
-
-#define RH_FIELD SW_WIDTH_SUFFIX
-#define SW_WIDTH_BODY "table/robin_hood/cpu/expiry.inl"
-#include "table/each_width.inl"
-
-/* Sweeps the next entries, and removes at most `most` expired ones. Returns the number of entries
- * visited; 0: the sweep has reached its end. */
-static uint32_t sweep_piece(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t count, uint32_t most)
-{
-    struct sw_expiry *expiry = cpu->expiry;
-    struct sw_batch scan = {.kind = SW_BATCH_SCAN,
-                            .count = count < SW_EXPIRY_PIECE ? count : SW_EXPIRY_PIECE,
-                            .scan.cursor = expiry->pass.cursor,
-                            .scan.keys = expiry->piece_keys,
-                            .scan.values = expiry->piece_times};
-    sw_expiry_pass_begin(&expiry->pass, clock_ms);
-    sw_cpu_scan_slots(expiry->times, &scan);
-    for (uint32_t i = 0; i < scan.scan.got; i++) {
-        const uint64_t at = expiry->piece_times[i];
-        const bool removes =
-            at <= clock_ms && !sw_expiry_is_suspended(cpu, expiry->piece_keys[i]) && most > 0;
-        if (removes) {
-            SW_BY_WIDTH(cpu->config.slot_bits, sw_remove_expired, cpu, expiry->piece_keys[i]);
-            most -= !expiry->failed;
-        }
-        if (!removes || expiry->failed) {
-            sw_expiry_pass_kept(&expiry->pass, at);
-        }
-    }
-    expiry->pass.cursor = scan.scan.cursor;
-    return scan.scan.got;
-}
-
-/* Removes expired entries until it removed `most` or all of them. */
-static void remove_some_expired(struct sw_cpu *cpu, uint64_t clock_ms, uint32_t most)
-{
-    struct sw_expiry *expiry = cpu->expiry;
-    const uint64_t before = expiry->expired;
-    int ends = 0; /* the current pass, and one whole pass */
-    while (ends < 2 && expiry->pass.next <= clock_ms && expiry->expired - before < most &&
-           !expiry->failed) {
-        sweep_piece(cpu, clock_ms, SW_EXPIRY_PIECE, most - (uint32_t)(expiry->expired - before));
-        if (expiry->pass.cursor == 0) {
-            sw_expiry_pass_end(&expiry->pass, clock_ms);
-            ends++;
-        }
-    }
-}
-
 /* --- batches ---------------------------------------------------------------------------------- */
 
 /* Removes the expired keys that the batch lists. */
@@ -196,7 +86,7 @@ static void remove_named(struct sw_cpu *cpu, struct sw_batch *batch)
         if (sw_expiry_of(cpu->expiry, key) == 0) {
             batch->status = SW_E_INVALID;
         } else {
-            SW_BY_WIDTH(cpu->config.slot_bits, sw_remove_expired, cpu, key);
+            sw_expiry_remove(cpu, key);
         }
     }
 }
@@ -213,11 +103,21 @@ static void activate(struct sw_expiry *expiry, const struct sw_batch *batch)
     expiry->past = batch->clock_ms > 0 ? batch->clock_ms : 1;
 }
 
+/* No entry expires any more. */
+static void forget_times(struct sw_expiry *expiry)
+{
+    sw_expiry_pass_clear(&expiry->pass);
+    sw_due_clear(&expiry->due);
+    expiry->leaves_suspended = false;
+}
+
 static void publish(struct sw_cpu *cpu)
 {
     struct sw_expiry *expiry = cpu->expiry;
     const struct sw_cpu *times = expiry->times;
+    sw_due_fit(&expiry->due, times->geometry.buckets * SW_BUCKET_SLOTS);
     const uint64_t bytes = times->geometry.bytes_total + sizeof(*expiry) +
+                           sw_due_bytes(&expiry->due) +
                            (cpu->own_device != NULL ? expiry->batch_bytes : 0);
     pthread_mutex_lock(&cpu->facts_mutex);
     cpu->facts.bytes_reserved += bytes - expiry->bytes;
@@ -247,11 +147,11 @@ void sw_expiry_begin(struct sw_cpu *cpu, struct sw_batch *batch, const void *key
         const uint64_t key = sw_expiry_key(cpu, keys, i);
         const uint64_t at = sw_expiry_of(expiry, key);
         if (at != 0 && at <= batch->clock_ms) {
-            SW_BY_WIDTH(cpu->config.slot_bits, sw_remove_expired, cpu, key);
+            sw_expiry_remove(cpu, key);
         }
     }
     if (sw_cpu_is_short_of_room(cpu, batch->count)) {
-        remove_some_expired(cpu, batch->clock_ms, batch->count);
+        sw_expiry_remove_for_room(cpu, batch->clock_ms, batch->count);
     }
 }
 
@@ -267,7 +167,7 @@ void sw_expiry_end(struct sw_cpu *cpu, struct sw_batch *batch)
     expiry->expired_keys_room = 0;
     expiry->active = false;
     if (expiry->times->state.occupied == 0) {
-        sw_expiry_pass_clear(&expiry->pass);
+        forget_times(expiry);
     }
     sw_phase_lock_leave_write(&expiry->times->lock);
     publish(cpu);
@@ -279,7 +179,7 @@ void sw_expiry_clear(struct sw_cpu *cpu)
     if (sw_expiry_some(cpu)) {
         struct sw_batch clear = {.kind = SW_BATCH_CLEAR};
         cpu->expiry_calls->run(expiry->times, &clear);
-        sw_expiry_pass_clear(&expiry->pass);
+        forget_times(expiry);
         publish(cpu);
     }
 }
@@ -383,7 +283,7 @@ static void sweep(struct sw_cpu *cpu, struct sw_batch *batch, uint64_t wall_ms, 
         expiry->pass.cursor = 0;
     }
     while (batch->sweep.looked < batch->count && !expiry->failed) {
-        batch->sweep.looked += sweep_piece(
+        batch->sweep.looked += sw_expiry_sweep_piece(
             cpu, batch->clock_ms, batch->count - (uint32_t)batch->sweep.looked, batch->count);
         if (expiry->pass.cursor == 0) {
             end_sweep(cpu, batch->clock_ms, wall_ms, goes_back);

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "table/robin_hood/cpu/cpu.h"
+#include "table/robin_hood/cpu/due.h"
 #include "table/robin_hood/expiry_times.h"
 
 struct sw_expiry {
@@ -32,6 +33,8 @@ struct sw_expiry {
     uint64_t batch_bytes; /* memory for batches: group_times, and the scratch of `times` */
     uint64_t bytes;       /* bytes of memory that the table's facts include */
     struct sw_expiry_pass pass;
+    struct sw_due due;     /* bounds of all times, except of expired entries that are suspended */
+    bool leaves_suspended; /* there may be such an exception */
     /* state of the current batch */
     bool active; /* its operations use expiry times */
     bool some;   /* some entry had a time before it */
@@ -131,6 +134,9 @@ bool sw_expiry_has_room(const struct sw_expiry *expiry, const struct sw_batch *b
  * entries of its keys. If room for its inserts is not certain, also removes up to batch->count
  * other expired entries. */
 void sw_expiry_begin(struct sw_cpu *cpu, struct sw_batch *batch, const void *keys);
+/* Returns whether that search for other expired entries is long. Removes nothing, but the next
+ * search knows what this one has found. */
+bool sw_expiry_search_is_long(struct sw_cpu *cpu, const struct sw_batch *batch);
 /* Makes room for the batch's expiry times, once the table has room for its inserts. */
 void sw_expiry_make_room(struct sw_cpu *cpu, const struct sw_batch *batch);
 void sw_expiry_end(struct sw_cpu *cpu, struct sw_batch *batch);

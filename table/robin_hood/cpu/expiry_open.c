@@ -37,8 +37,10 @@ struct sw_expiry *sw_expiry_open(const struct sw_cpu *cpu)
     }
     expiry->group_times_bytes = 2 * sizeof(uint64_t) * (uint64_t)cpu->config.batch_ops_max;
     expiry->group_times = sw_memory_map(expiry->group_times_bytes);
-    if (expiry->group_times == NULL || cpu->expiry_calls->open(&config, &times) != SW_OK) {
+    if (!sw_due_open(&expiry->due) || expiry->group_times == NULL ||
+        cpu->expiry_calls->open(&config, &times) != SW_OK) {
         sw_memory_unmap(expiry->group_times, expiry->group_times_bytes);
+        sw_due_close(&expiry->due);
         free(expiry);
         return NULL;
     }
@@ -57,6 +59,7 @@ void sw_expiry_close(struct sw_cpu *cpu)
         cpu->expiry_calls->close(expiry->times);
         sw_memory_unmap(expiry->group_times, expiry->group_times_bytes);
         free(expiry->expired_keys);
+        sw_due_close(&expiry->due);
         free(expiry);
     }
 }
@@ -68,5 +71,9 @@ void sw_expiry_suspend(void *table, bool (*is_suspended)(const void *context, ui
     (void)sw_phase_lock_enter_uncounted(&cpu->lock);
     cpu->is_suspended = is_suspended;
     cpu->suspended_context = context;
+    if (cpu->expiry != NULL && cpu->expiry->leaves_suspended) {
+        sw_due_lower(&cpu->expiry->due, cpu->expiry->pass.next);
+        cpu->expiry->leaves_suspended = false;
+    }
     sw_phase_lock_leave_write(&cpu->lock);
 }

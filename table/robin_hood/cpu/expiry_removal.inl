@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * expiry.inl - removes an expired entry. Included by expiry.c once per width.
+ * expiry_removal.inl - removes an expired entry. Included by expiry_removal.c once per width.
  */
 
 /* Removes an entry and its expiry time. */
