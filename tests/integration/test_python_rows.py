@@ -156,8 +156,7 @@ def by_submit_and_aio(c):
 def scaled_sums():
     """sums with a scale, float32 operands for rows of f16 and bf16, and sums of present keys only"""
     for kind in ("f32", "f16", "bf16"):
-        with daemon("--backend", "cpu", "--value-bytes", "32", "--value-type", kind) as server, \
-                sherwood.connect(server.unix) as c:
+        with daemon("--backend", "cpu", "--value-bytes", "32", "--value-type", kind) as server, sherwood.connect(server.unix) as c:
             width = c.value_shape[0]
             rows = np.arange(2 * width, dtype=F4).reshape(2, width)
             c.add_rows([1, 2], rows, scale=0.5)
@@ -179,6 +178,7 @@ def scaled_sums():
             c.set_range_many([9], 1, rows[:1, :2])
             same(c.get_many([1, 2, 3, 9])[0],
                  np.stack([rows[0], rows[0] + rows[1], 0 * rows[0], [rows[0, 0], *rows[0, :2], *rows[0, 3:]]]).astype(dtype), kind)
+            raises(ValueError, f"rows are of {kind}, and", sherwood.connect(server.unix, value_dtype="f2").add_rows, [1], np.ones((1, 12), "f2"))
     with daemon("--backend", "cpu") as server, sherwood.connect(server.unix) as c:
         raises(ValueError, "this server's values are integers: use add_many", c.add_rows, [1], [1])
     with daemon("--backend", "cpu", "--value-bytes", "24") as server, sherwood.connect(server.unix, value_dtype=F4) as c:

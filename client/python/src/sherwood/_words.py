@@ -14,6 +14,8 @@ from ._facts import Layout
 from ._native import lib
 
 _F32 = np.dtype(np.float32)
+# What the server adds up in rows of each type. It chooses the sum by the type, whatever the client's value_dtype is.
+_SUMS = {**{kind: kind for kind in ("f32", "f64", "f16", "bf16", "u32", "u64")}, "i64": "u64"}
 
 
 def _rows(layout: Layout, given: Any, taken: _arrays.Taken) -> tuple[np.ndarray[Any, Any], int]:
@@ -32,6 +34,9 @@ def sum_of(layout: Layout, only: Optional[str]) -> int:
         raise Refused(f"add_rows: {why}: use add_many")
     if not layout.adds:
         raise Refused(f"add_rows: {_plans.SUMS.format(layout.value_dtype)}")
+    if layout.adds != _SUMS.get(layout.value_type, layout.adds):
+        raise Refused(f"add_rows: the server's rows are of {layout.value_type}, and this client's value_dtype is {layout.value_dtype}:"
+                      " connect without value_dtype")
     if only not in (None, "present"):
         raise ValueError(f'only is {only!r}: give "present" or None')
     return int(getattr(lib, f"SHERWOOD_ADD_{'' if only is None else 'PRESENT_'}{layout.adds.upper()}"))
