@@ -146,6 +146,9 @@ def arrays_of_cupy():
                 equal(device.contains_many(keys(1, 3, 6), stream=stream).tolist(), [True, True, False])
                 equal(device.delete_many(keys(1, 1), stream=stream).tolist(), [True, False])
                 device.check(wait=True)
+                with sherwood.connect(server.unix, value_dtype=np.float64) as other, other.attach() as floats:
+                    for call in (floats.add_many, floats.min_many, floats.max_many):
+                        raises(sherwood.Refused, "the server calculates with integers", call, keys(1), cupy.array([1.5], np.float64), stream=stream)
                 raises(TypeError, "the dtype is int32", device.get_many, cupy.array([1], np.int32))
                 raises(ValueError, "gaps", device.get_many, keys(1, 2, 3, 4)[::2])
     finally:

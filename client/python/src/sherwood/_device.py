@@ -27,7 +27,7 @@ from ._facts import Layout, Server, check_arrays, layout_of, read_server
 from ._link import Options, c_text, milliseconds
 from ._native import ffi as native
 from ._native import lib as constants
-from ._plans import SUMS, refuse_values
+from ._plans import combining, refuse_values
 
 _BOOL = np.dtype(np.bool_)
 _DEFAULTS = (type(None), int, float)  # of operators
@@ -299,20 +299,15 @@ class Device(Details, Segments):
 
     def add_many(self, keys: Any, amounts: Any, *, previous: bool = False, stream: Any = None) -> Any:
         """Adds to values, modulo 2 to the power of their width; an absent key is stored."""
-        operation = constants.SHERWOOD_SUM
-        if not self._layout.is_integer:
-            if not self._layout.adds:
-                raise Refused(f"add_many: {SUMS.format(self._layout.value_dtype)}")
-            operation = getattr(constants, f"SHERWOOD_ADD_{self._layout.adds.upper()}")
-        return self._write(operation, keys, amounts, previous, stream, False)
+        return self._write(combining(self._layout, "add"), keys, amounts, previous, stream, False)
 
     def min_many(self, keys: Any, values: Any, *, previous: bool = False, stream: Any = None) -> Any:
         """Keeps the smaller value (as unsigned integers); an absent key is stored."""
-        return self._write(constants.SHERWOOD_MIN, keys, values, previous, stream, False)
+        return self._write(combining(self._layout, "min"), keys, values, previous, stream, False)
 
     def max_many(self, keys: Any, values: Any, *, previous: bool = False, stream: Any = None) -> Any:
         """Keeps the larger value (as unsigned integers); an absent key is stored."""
-        return self._write(constants.SHERWOOD_MAX, keys, values, previous, stream, False)
+        return self._write(combining(self._layout, "max"), keys, values, previous, stream, False)
 
     def assign_many(self, keys: Any, *, stream: Any = None) -> Any:
         """Returns (ids, new) of a server that numbers its keys (--ids): the id of each key, and whether it is new."""
