@@ -154,6 +154,7 @@ bool sw_operation_has_operands(uint32_t operation);
 bool sw_operation_has_pairs(uint32_t operation);
 bool sw_operation_has_range(uint32_t operation);
 bool sw_operation_needs_expiry(uint32_t operation);
+bool sw_operation_of_integers(uint32_t operation);
 bool sw_operation_takes_device(uint32_t operation);
 bool sw_operation_writes(uint32_t operation);
 """

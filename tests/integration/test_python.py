@@ -410,6 +410,8 @@ def facts():
             check(np.isnan(f.get_many([9], default=np.nan)[0]) and f[7] == 0.5, "floats")
             check(np.signbit(f.get_many([9], default=-0.0)[0]), "a default of -0.0 keeps its sign")
             raises(ValueError, "integers", f.add_many, [7], [1.0])
+            for operation in ("sum", "min", "max", "increment", "decrement", "mul"):
+                raises(ValueError, f"{operation}: the server calculates with integers", f.run_many, operation, [7], [1.0])
             raises(TypeError, "float64", f.set_many, [7], np.array([1], U8))
         raises(sherwood.Refused, "8 bytes", sherwood.connect, server.unix, value_dtype=np.float32)
 

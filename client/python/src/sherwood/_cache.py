@@ -44,6 +44,8 @@ def run_many(link: Link, layout: Layout, operation: str, keys: Any, values: Any,
     wanted = {want} if isinstance(want, str) else set(want)
     if wanted - _WANTS:
         raise ValueError(f"want: {sorted(wanted - _WANTS)} do not exist: give some of {', '.join(sorted(_WANTS))}")
+    if lib.sw_operation_of_integers(OPERATIONS[operation]):
+        _plans.refuse_floats(layout, operation)
     taken = _keys.take(keys, layout)
     shape, count = taken.shape, taken.flat.size
     value_shape = shape + layout.value_shape

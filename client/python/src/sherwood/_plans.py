@@ -194,6 +194,13 @@ SUMS = ("the server adds up rows of float32, float64, float16, uint32, uint64 an
         " value_dtype is {}")
 
 
+def refuse_floats(layout: Layout, what: str) -> None:
+    """Refuses a call that calculates with integers, if those of the server are other numbers for this client."""
+    if layout.is_integer and layout.value_dtype.kind not in "iu":
+        raise Refused(f"{what}: the server calculates with integers, and this client's value_dtype is {layout.value_dtype}: connect"
+                      " without value_dtype")
+
+
 def combining(layout: Layout, word: str) -> int:
     """The operation of add_many, min_many or max_many. In rows, value_dtype is the type of the numbers that are added up."""
     if layout.value_type == "none":
@@ -204,9 +211,7 @@ def combining(layout: Layout, word: str) -> int:
         if not layout.adds:
             raise Refused(f"add_many: {SUMS.format(layout.value_dtype)}")
         return int(getattr(lib, f"SHERWOOD_ADD_{layout.adds.upper()}"))
-    if layout.value_dtype.kind not in "iu":
-        raise Refused(f"{word}_many: the server calculates with integers, and this client's value_dtype is"
-                      f" {layout.value_dtype}: connect without value_dtype")
+    refuse_floats(layout, f"{word}_many")
     return int({"add": lib.SHERWOOD_SUM, "min": lib.SHERWOOD_MIN, "max": lib.SHERWOOD_MAX}[word])
 
 
