@@ -273,11 +273,13 @@ def lost():
         equal(server.ask("TABLE", "SWAP", "0", "other"), "OK")
         equal(renewed(reader, lambda: reader.get(keys))[1].all(), True)
         server.end_by_kill()
-        time.sleep(0.5)
         given, _, previous, found = reader.arrays
         call = call_of(GET, [given, None, previous, found], 10, 0, 2)
-        equal(library.sherwood_cuda_call(reader.pointer, ctypes.byref(call)), 0)
-        check(library.sherwood_cuda_check(reader.pointer, True) < 0, "a read of a server that has died")
+
+        def fails():
+            equal(library.sherwood_cuda_call(reader.pointer, ctypes.byref(call)), 0)
+            return library.sherwood_cuda_check(reader.pointer, True) < 0
+        eventually(fails, "a read of a server that has died") # the client's thread has noticed it
         reader.close()
 
 
