@@ -236,11 +236,11 @@ static void search_in_vain(uint32_t slot_bits, uint32_t value_bytes)
     world.suspends = world.is_held = true;
     sw_table_suspend_expiry(world.table, visit, &world);
     struct sw_batch batch = new_keys(&world, 1, START + 2000, START + 9000);
+    struct sw_batch second = batch;
     struct sw_batch get = {.op = SW_GET, .count = 1, .keys = world.keys, .no_wait = true};
     cr_assert_eq(sw_batch_submit(world.queue, &batch), SW_OK);
     cr_assert_eq(sw_batch_poll(world.queue, &batch), SW_PENDING);
     cr_assert_leq(world.visits_of_caller, world.entries * 6 / 10, "the loop visits few parts");
-    struct sw_batch second = new_keys(&world, 1, START + 2000, START + 9000);
     cr_assert_eq(sw_batch_submit(world.other, &second), SW_E_BUSY);
     cr_assert_eq(sw_batch_submit(world.other, &get), SW_E_BUSY);
     pthread_mutex_lock(&world.mutex);
@@ -274,6 +274,27 @@ Test(due, a_search_in_vain)
 {
     search_in_vain(128, 0);
     search_in_vain(64, VALUE_BYTES);
+}
+
+/* After a sweep, a search visits no entry that the sweep has kept. */
+Test(due, a_search_after_a_sweep)
+{
+    static struct world world;
+    struct sw_batch sweep;
+    open_full(&world, 128, 0, START + 1);
+    world.suspends = true;
+    sw_table_suspend_expiry(world.table, visit, &world);
+    do {
+        sweep = (struct sw_batch){.kind = SW_BATCH_SWEEP, .count = OPS, .clock_ms = START + 1};
+        must_run(world.queue, &sweep);
+    } while (sweep.sweep.cursor != 0);
+    cr_assert_geq(world.visits, world.entries);
+    world.visits = 0;
+    struct sw_batch batch = new_keys(&world, 1, START + 1, START + 9000);
+    cr_assert_eq(run(&world, &batch), SW_E_FULL);
+    cr_assert_eq(world.visits, 0);
+    sw_table_suspend_expiry(world.table, NULL, NULL);
+    close_world(&world);
 }
 
 /* A write is refused only if no entry has expired, whatever has changed the times before. */
