@@ -136,15 +136,45 @@ static bool shrink(struct replays *replays, const struct replay *keeps)
     return some;
 }
 
+/* Gives the table slots for at least `least` keys more, where growth would double them. Tries many
+ * first: each RESIZE moves all keys. Returns whether it could. */
+static bool resize_less(const struct replay *replay, uint32_t least)
+{
+    struct sw_table_stats stats;
+    struct sw_table_info info;
+    bool done = false, last = false;
+    sw_table_stats(replay->of.table, &stats);
+    sw_table_info(replay->of.table, &info);
+    const double load = (double)info.occupied_max / (double)info.capacity_slots;
+    for (uint64_t more = stats.occupied / 2; !done && !last; more /= 2) {
+        last = more <= least;
+        const double keys = (double)(stats.occupied + (last ? least : more));
+        const uint64_t slots = (uint64_t)(keys / load) + info.bucket_slots;
+        struct sw_batch batch = {.kind = SW_BATCH_RESIZE, .capacity = slots};
+        done = slots > info.capacity_slots && slots <= info.max_capacity_slots &&
+               sw_batch_run(replay->queue, &batch) == SW_OK;
+    }
+    return done;
+}
+
+static int run_again(const struct replay *replay, struct sw_batch *batch,
+                     const struct sw_batch *made)
+{
+    *batch = *made;
+    batch->remove_count = 0; /* the first attempt has removed these keys */
+    return sw_batch_run(replay->queue, batch);
+}
+
 /* Ends a batch with this status. No other batch of the table is in flight. If the table cannot
- * grow, tries again with fewer slots of other tables. */
+ * grow, tries again with fewer slots of other tables, and then with fewer of its own. */
 static int end_at_once(struct replay *replay, struct sw_batch *batch, const struct sw_batch *made,
                        int status, char reason[SW_WAL_REASON_BYTES])
 {
     if (status == SW_E_FULL && shrink(replay->all, replay)) {
-        *batch = *made;
-        batch->remove_count = 0; /* the first attempt has removed these keys */
-        status = sw_batch_run(replay->queue, batch);
+        status = run_again(replay, batch, made);
+    }
+    if (status == SW_E_FULL && resize_less(replay, made->count)) {
+        status = run_again(replay, batch, made);
     }
     replay->replayed->operations += made->count;
     return status == SW_OK ? 0 : refuse_batch(replay, status, reason);

@@ -213,7 +213,7 @@ def resized_tables_start_again():
 
 @case
 def a_log_beside_a_resized_table():
-    """a log lets a table grow into the memory that RESIZE took from one that the log does not write"""
+    """a log lets a table grow into the memory that RESIZE took from one that the log does not write, and to slots that RESIZE gave"""
     with tempfile.TemporaryDirectory() as folder:
         flags = ("--capacity", "1K", "--max-capacity", "1M", "--tables-memory-max", "6M", "--data-dir", folder, "--appendonly", "yes",
                  "--frame-ops-max", "512", "--round-ops-max", "4096", "--log-segment-bytes", "1M", "--appendfsync", "always")
@@ -227,6 +227,13 @@ def a_log_beside_a_resized_table():
             server.end_by_kill()
         with Server(*flags) as server, server.replies() as replies:
             equal([replies.ask("DBSIZE"), replies.ask("SELECT", "a"), replies.ask("GET", 1)], [40000, "OK", b"2"], "behind the restart")
+    with tempfile.TemporaryDirectory() as folder: # no room for twice the slots
+        flags = ("--capacity", "1K", "--max-capacity", "1M", "--tables-memory-max", "4M", "--data-dir", folder, "--appendonly", "yes")
+        with Server(*flags) as server, server.replies() as replies:
+            equal(replies.ask("RESIZE", 50000), 50000, "RESIZE")
+            put_by_resp(replies, range(40000), 2000)
+        with Server(*flags) as server, server.replies() as replies:
+            equal(replies.ask("DBSIZE"), 40000, "behind a restart")
 
 
 @case
