@@ -97,7 +97,8 @@ def tensors_of_details():
                     d.check(wait=True)
                     half = rows / (1 if given is np.float16 else 2)
                     equal(client.get_many([1, 2, 3], default=0).tolist(), [half[0].tolist(), (half[1] + rows[0]).tolist(), [0] * width])
-                    raises(ValueError, "scale is 0", d.add_rows, tensor([1]), tensor(rows[:1], np.dtype(given)), scale=0)
+                    for scale in (0, 1e-50):
+                        raises(ValueError, "scale is 0", d.add_rows, tensor([1]), tensor(rows[:1], np.dtype(given)), scale=scale)
         with attached("--capacity", "4K", "--engine", "cache", "--policy", "custom", "--value-bytes", "8", "--value-format", "fixed") as (client, d):
             gone, keys = 0, np.arange(1, 6001)
             for part in np.split(keys, 6):

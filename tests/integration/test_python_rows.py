@@ -159,7 +159,7 @@ def scaled_sums():
         with daemon("--backend", "cpu", "--value-bytes", "32", "--value-type", kind) as server, sherwood.connect(server.unix) as c:
             width = c.value_shape[0]
             rows = np.arange(2 * width, dtype=F4).reshape(2, width)
-            c.add_rows([1, 2], rows, scale=0.5)
+            _ = [c.add_rows([1, 2], rows, scale=scale) for scale in (0.5, 0, 0.0, -0.0, 1e-50)]  # the others add nothing
             c.add_rows([1, 1, 3], np.ones((3, width), F4), scale=-1, only="present")
             got, found = c.get_many([1, 2, 3])
             if kind == "bf16":

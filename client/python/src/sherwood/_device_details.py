@@ -117,7 +117,7 @@ class Details:
     def add_rows(self, keys: Any, rows: Any, *, scale: float = 1.0, only: Optional[str] = None, stream: Any = None) -> None:
         """Adds scale times each row to the row of its key, as the client does. Rows of f16 and bf16 also take float32."""
         taken, layout, operation = self._take(keys), self._layout, _words.sum_of(self._layout, only)
-        if scale == 0:
+        if _words.is_zero(scale):
             raise ValueError("add_rows: scale is 0: give another number")
         wide = layout.adds in ("f16", "bf16") and str(getattr(rows, "dtype", "")).endswith("float32")
         sent = self._checked(rows, np.dtype(np.float32) if wide else layout.value_dtype, taken.shape + layout.value_shape, "rows")

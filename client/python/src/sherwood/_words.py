@@ -42,9 +42,16 @@ def sum_of(layout: Layout, only: Optional[str]) -> int:
     return int(getattr(lib, f"SHERWOOD_ADD_{'' if only is None else 'PRESENT_'}{layout.adds.upper()}"))
 
 
+def is_zero(scale: float) -> bool:
+    """Returns whether a scale is 0 in float32, which the server has."""
+    with np.errstate(over="ignore"):
+        return bool(np.float32(scale) == 0)
+
+
 def add_rows(layout: Layout, keys: Any, rows: Any, scale: float, only: Optional[str]) -> _plans.Plan:
     """The plan of add_rows, which returns None."""
     operation = sum_of(layout, only)
+    scale = -0.0 if is_zero(scale) else scale  # a request with the scale 0.0 has none, which is 1
     taken = _keys.take(keys, layout)
     sent, kind = _rows(layout, rows, taken)
     return _plans.Plan(operation, taken, _plans.nothing, values=sent, scale=scale, operand_type=kind)
