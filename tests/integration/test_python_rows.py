@@ -41,8 +41,8 @@ def rows():
         c.set_many([1, 2], np.ones((2, 16), F4))
         c.add_many([1, 1, 3 << 40], np.full((3, 16), 0.5, F4))
         same(c.get_many([1, 3 << 40], default=0.0)[:, 0], np.array([2.0, 0.5], F4), "sums")
-        c[9] = np.arange(16, dtype=F4)
-        same(c[9], np.arange(16, dtype=F4))
+        c[9], c[8] = np.arange(16, dtype=F4), [*range(15), 15.0]  # an array, and a list
+        same(np.stack([c[9], c[8]]), np.stack([np.arange(16, dtype=F4)] * 2))
         c[9] = 4.0
         same(c[9], np.full(16, 4, F4))
         same(c.contains_many([9, -5 & TOP]), [True, False])

@@ -191,7 +191,7 @@ class Client(ClientCalls, TableCalls):
 
     def __setitem__(self, key: Union[int, str, bytes], value: Any) -> None:
         given: Any = [value]
-        if self._layout().value_shape:
+        if self._layout().value_shape and not isinstance(value, (list, tuple)):
             given = value if isinstance(value, (int, float)) else _arrays.plain(np.asanyarray(value), "value")[np.newaxis]
         self.set_many([one_key(key)], given)
 
