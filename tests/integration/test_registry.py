@@ -341,7 +341,7 @@ def lose_primary(shard, others, kill):
         if node is not new and not (kill and node is primary):
             wanted = f":{new.port}"
             eventually(lambda node=node, wanted=wanted: str(node.ask("GET", key)).endswith(wanted),
-                       f"{node.name} names the new primary", 10)
+                       f"{node.name} names the new primary")
     print(f"# {'kill' if kill else 'switch'}: all nodes name the new primary after {time.monotonic() - began:.2f} s")
     if kill:
         primary.restart()

@@ -76,7 +76,7 @@ def many_clients_of_many_tables():
         words = (("TABLE", "CREATE", "wider", "value-bytes", 1200, "capacity", "1K"), ("SELECT", "wider"), ("SET", 1, b"x" * 1200))
         equal([several[0].ask(*each) for each in words], ["OK"] * 3, "a table that raises the default of resp-batch-bytes")
         check(server.metrics()[BYTES] > 256 << 20, "its memory")
-        eventually(lambda: server.metrics()[BYTES] <= 3 * one, "unused memory is freed", 10)
+        eventually(lambda: server.metrics()[BYTES] <= 3 * one, "unused memory is freed")
 
 
 @case
@@ -119,7 +119,7 @@ def a_dropped_wide_table():
             equal(replies.ask(*words), "OK", words)
         check(server.metrics()[BYTES] > 2 * before, "memory for wide rows")
         equal(replies.ask("TABLE", "DROP", "wide"), "OK", "DROP")
-        eventually(lambda: server.metrics()[BYTES] == before, "memory as before", 10)
+        eventually(lambda: server.metrics()[BYTES] == before, "memory as before")
         equal([replies.ask("SET", 1, 2), replies.ask("MSETNX", 2, 3), replies.ask("GET", 1)], ["OK", 1, b"2"], "the other table")
 
 
@@ -295,7 +295,7 @@ def many_grow():
             equal(replies.read(), "OK", "what made it grow")
         for replies in clients[count:]:
             equal([replies.read(), replies.read()], [b"1", "PONG"], "what waited")
-        eventually(lambda: memory() <= 3 * batch, "the memory of the others is freed", 10)
+        eventually(lambda: memory() <= 3 * batch, "the memory of the others is freed")
 
 
 main()

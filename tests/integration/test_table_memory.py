@@ -491,7 +491,7 @@ def dropped_memory():
             equal([replies.ask("TABLE", "CREATE", "v2", "capacity", "1K"), replies.ask("TABLE", "SWAP", "default", "v2")], ["OK"] * 2, "SWAP")
             before = server.resident_bytes()
             equal(replies.ask("TABLE", "DROP", "v2"), "OK", "DROP")
-            eventually(lambda: server.resident_bytes() < before - (24 << 20), f"{engine} frees its memory", 10)
+            eventually(lambda: server.resident_bytes() < before - (24 << 20), f"{engine} frees its memory")
             check("keeps its memory" not in server.log(), server.log())
             equal([replies.ask("SET", 1, 2), replies.ask("GET", 1), replies.ask("DBSIZE")], ["OK", b"2", 1], "the other table")
 
