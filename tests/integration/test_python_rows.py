@@ -226,11 +226,11 @@ def scores():
         same(result.found, np.zeros(100, bool))
         equal((result.previous, result.evicted_keys, result.overflows), (None, None, 0))
         equal((c.count_scores(1, 10), c.erase_scores(1, 5), c.count_scores(1, 10)), (10, 5, 5))
-        found = {int(k) for ks, _ in c.scan(scores=(6, 9)) for k in ks}
-        equal(found, {5, 6, 7, 8})
+        equal({int(k) for ks, _ in c.scan(scores=(6, 9)) for k in ks}, {5, 6, 7, 8})
+        _ = [raises(ValueError, "score: ", call, *ends) for call in (c.count_scores, c.erase_scores) for ends in ((-1, 5), (0, 1 << 64))]
         more = np.arange(1000, 9000, dtype=U8)
-        result = c.run_many("set", more, more[:, np.newaxis], scores=U8(1 << 40),
-                            want=("evicted", "not_admitted", "found"))
+        raises(ValueError, "give the lowest and the highest", next, c.scan(scores=(5,)))
+        result = c.run_many("set", more, more[:, np.newaxis], scores=U8(1 << 40), want=("evicted", "not_admitted", "found"))
         check(result.evicted_keys.size > 0 and result.evicted_values.shape == (result.evicted_keys.size, 1),
               "evicted entries come back")
         same(result.evicted_values[:, 0], result.evicted_keys.copy(), "each with its value")

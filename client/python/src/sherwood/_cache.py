@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
@@ -104,9 +105,24 @@ def _bools(bits: Optional[np.ndarray[Any, Any]],
     return made
 
 
+def number(given: Any, what: str) -> int:
+    """Returns a score or an epoch."""
+    found = operator.index(given)
+    if not 0 <= found < 2**64:
+        raise ValueError(f"{what}: {found} is not within 0 to {2**64 - 1}")
+    return found
+
+
+def span(scores: Any) -> tuple[int, int]:
+    """Returns the ends of a range of scores."""
+    if len(scores) != 2:
+        raise ValueError(f"scores: {len(scores)} numbers: give the lowest and the highest score")
+    return number(scores[0], "the lowest score"), number(scores[1], "the highest score")
+
+
 def of_range(link: Link, call: Any, scores: tuple[int, int]) -> int:
     """Carries out a call on the entries in a range of scores. Returns their number."""
-    matched = ffi.new("uint64_t *")
+    (low, high), matched = span(scores), ffi.new("uint64_t *")
     with link.lock:
-        link.check(call(link.use(), scores[0], scores[1], matched))
+        link.check(call(link.use(), low, high, matched))
     return int(matched[0])

@@ -318,6 +318,7 @@ class Client(ClientCalls, TableCalls):
         batch = operator.index(batch)
         if not 1 <= batch < 2**32:
             raise ValueError(f"batch is {batch}: give 1 to {2**32 - 1}")
+        scores = None if scores is None else _cache.span(scores)
         layout, cursor = self._layout(), _Cursor()
         is_last = False
         while not is_last:
@@ -411,7 +412,7 @@ class Client(ClientCalls, TableCalls):
         """Advances a cache with epochs to the epoch `to` (0: stays). Returns the current epoch."""
         now = ffi.new("uint64_t *")
         with self._link.lock:
-            self._link.check(lib.sherwood_epoch(self._link.use(), operator.index(to), now))
+            self._link.check(lib.sherwood_epoch(self._link.use(), _cache.number(to, "to"), now))
         return int(now[0])
 
     # --- byte strings of a cache -----------------------------------------------------------------
