@@ -77,7 +77,9 @@ void sw_cli_dbsize(struct sw_cli *cli, int code, int count, char **words)
     (void)code;
     (void)count;
     (void)words;
-    if (sherwood_stats(cli->client, &stats, sizeof(stats)) == SHERWOOD_OK) {
+    /* PING is refused while the server loads its data. STATS counts the keys loaded so far. */
+    if (sherwood_ping(cli->client) == SHERWOOD_OK &&
+        sherwood_stats(cli->client, &stats, sizeof(stats)) == SHERWOOD_OK) {
         sw_cli_reply_integer(cli, stats.occupied);
     } else {
         sw_cli_library_error(cli);

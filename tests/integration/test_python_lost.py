@@ -12,7 +12,10 @@ import tempfile
 import threading
 import time
 
-from harness import Server, case, equal, eventually, main
+from data_directory import Directory
+from faults import Faults
+from harness import DAEMON, Server, case, check, equal, eventually, main, run
+from moving import CLI
 from package import LIB, daemon, in_child, np, pause, raises, same, sherwood
 from replication import SMALL, caught_up, info, replica_of, to_be_killed
 
@@ -71,6 +74,28 @@ def logged(folder):
     """Returns a daemon with a log that it syncs only on request."""
     with Server("--data-dir", folder, "--appendonly", "yes", "--appendfsync", "no") as server:
         yield server
+
+
+@case
+def while_it_loads():
+    """len() of a server that loads its data is refused, by the CLI too: neither counts the part that is loaded"""
+    faults = Faults()
+    with Directory() as path, tempfile.TemporaryDirectory() as folder:
+        with Server("--data-dir", str(path)) as server:
+            server.ask("SET", 1, 1)
+        faults.read.held = 1
+        with subprocess.Popen([DAEMON, "--backend", "cpu", "--bind", "", "--http-bind", "", "--unix-socket", f"{folder}/s", "--data-dir", path],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, **faults.environment()}) as process:
+            try:
+                eventually(lambda: os.path.exists(f"{folder}/s"), "the socket")
+                with sherwood.connect(f"unix:{folder}/s") as c:
+                    raises(sherwood.Refused, "loading", len, c)
+                    check("is loading" in (said := run(CLI, "-s", f"{folder}/s", "DBSIZE", rc=1)), said)
+                    faults.end()
+                    process.stdout.readline()  # it has started
+                    equal((len(c), run(CLI, "-s", f"{folder}/s", "DBSIZE").strip()), (1, "1"))
+            finally:
+                process.kill()
 
 
 @case

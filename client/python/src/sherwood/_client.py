@@ -203,6 +203,7 @@ class Client(ClientCalls, TableCalls):
         return bool(self.contains_many([one_key(key)])[0])
 
     def __len__(self) -> int:
+        self.ping()  # while the server loads its data, it raises Refused: STATS counts the keys loaded so far
         return int(self._ask_stats()[0].occupied)
 
     def __bool__(self) -> bool:
