@@ -49,7 +49,7 @@ class Faults:
         if SANITIZED:
             raise Skip("a sanitizer must be the first library")
         check(LIBRARY.exists(), f"there is no {LIBRARY}: make peers")
-        self.file = tempfile.NamedTemporaryFile(prefix="sherwood-faults-")  # pylint: disable=consider-using-with
+        self.file = tempfile.NamedTemporaryFile(prefix="sherwood-faults-", delete=False)  # its folder goes with the process; pylint: disable=consider-using-with
         self.file.truncate(ctypes.sizeof(Words))
         self.words = Words.from_buffer(mmap.mmap(self.file.fileno(), ctypes.sizeof(Words)))
 
