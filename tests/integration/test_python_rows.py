@@ -28,16 +28,13 @@ def rows():
     """rows of floats: two dimensions, defaults, sums on the server, single keys, long calls"""
     with cache("--value-bytes", "64", "--value-format", "fixed", value_dtype=F4) as c:
         equal((c.value_shape, c.value_dtype), ((16,), np.dtype(F4)))
-        keys = np.arange(20_000, dtype=np.int64)
-        stored = np.random.default_rng(1).random((20_000, 16), F4)
+        keys, stored = np.arange(20_000, dtype=np.int64), np.random.default_rng(1).random((20_000, 16), F4)
         c.set_many(keys, stored)
         got, found = c.get_many(np.append(keys, -1))
         same(got, np.vstack([stored, np.zeros((1, 16), F4)]))
         equal((int(found.sum()), bool(found[-1])), (20_000, False))
-        same(c.submit.get_many(keys.reshape(100, 200), default=0.0).result(),
-             stored.reshape(100, 200, 16), "n-d keys, by submit")
-        same(c.get_many([5, 1 << 40], default=np.full(16, 2.5, F4)),
-             np.stack([stored[5], np.full(16, 2.5, F4)]))
+        same(c.submit.get_many(keys.reshape(100, 200), default=0.0).result(), stored.reshape(100, 200, 16), "n-d keys, by submit")
+        same(c.get_many([5, 1 << 40], default=np.full(16, 2.5, F4)), np.stack([stored[5], np.full(16, 2.5, F4)]))
         c.set_many([1, 2], np.ones((2, 16), F4))
         c.add_many([1, 1, 3 << 40], np.full((3, 16), 0.5, F4))
         same(c.get_many([1, 3 << 40], default=0.0)[:, 0], np.array([2.0, 0.5], F4), "sums")
@@ -49,6 +46,9 @@ def rows():
         raises(ValueError, "shape (2, 8)", c.set_many, [1, 2], np.zeros((2, 8), F4))
         raises(TypeError, "float32", c.set_many, [1, 2], np.zeros((2, 16)))
         raises(ValueError, "only add_many and add_rows combine", c.max_many, [1], np.zeros((1, 16), F4))
+    with cache("--value-bytes", "4", "--value-format", "fixed", value_dtype=np.bool_) as c:
+        c[1] = [True, False, True, True]  # a list
+        same(c[1], [True, False, True, True])
 
 
 @case

@@ -191,7 +191,9 @@ class Client(ClientCalls, TableCalls):
 
     def __setitem__(self, key: Union[int, str, bytes], value: Any) -> None:
         given: Any = [value]
-        if self._layout().value_shape and not isinstance(value, (list, tuple)):
+        layout = self._layout()
+        is_list = isinstance(value, (list, tuple)) and layout.value_dtype.kind in "iuf"  # numpy makes the array of other elements
+        if layout.value_shape and not is_list:
             given = value if isinstance(value, (int, float)) else _arrays.plain(np.asanyarray(value), "value")[np.newaxis]
         self.set_many([one_key(key)], given)
 
