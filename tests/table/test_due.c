@@ -132,6 +132,31 @@ Test(due, a_sweep_makes_bounds_exact)
     sw_due_close(&model.due);
 }
 
+/* It forgets all times, and visits only parts that had some. */
+Test(due, clear)
+{
+    static struct model model;
+    model.random = random_of(4);
+    cr_assert(sw_due_open(&model.due));
+    sw_due_fit(&model.due, 64 * SW_DUE_PART_SLOTS);
+    for (int step = 0; step < 100; step++) {
+        for (uint64_t i = random_below(&model.random, 60); i > 0; i--) {
+            const uint64_t part = random_below(&model.random, 64);
+            sw_due_set(&model.due, sw_due_first_of(&model.due, part), i);
+        }
+        sw_due_clear(&model.due);
+        for (uint64_t node = 1; node < 128; node++) {
+            cr_assert_eq(model.due.tree[node], SW_EXPIRY_NEVER);
+        }
+    }
+    model.due.tree[64 + 40] = 7; /* no inner node leads to it */
+    sw_due_set(&model.due, 0, 1);
+    sw_due_clear(&model.due);
+    cr_assert_eq(sw_due_bound(&model.due, 0), SW_EXPIRY_NEVER);
+    cr_assert_eq(sw_due_bound(&model.due, 40), 7);
+    sw_due_close(&model.due);
+}
+
 /* --- searches --------------------------------------------------------------------------------- */
 
 #define OPS 256U

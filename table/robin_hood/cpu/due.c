@@ -142,9 +142,12 @@ void sw_due_lower(struct sw_due *due, uint64_t at)
 
 void sw_due_clear(struct sw_due *due)
 {
-    if (due->tree[1] != SW_EXPIRY_NEVER) {
-        for (uint64_t i = 1; i < 2 * sw_due_parts(due); i++) {
+    const uint64_t parts = sw_due_parts(due);
+    uint64_t part = sw_due_find(due, 0, SW_EXPIRY_NEVER - 1);
+    while (part < parts) { /* the next one is under no node of the path to this one */
+        for (uint64_t i = parts + part; i > 0 && due->tree[i] != SW_EXPIRY_NEVER; i /= 2) {
             due->tree[i] = SW_EXPIRY_NEVER;
         }
+        part = sw_due_find(due, part + 1, SW_EXPIRY_NEVER - 1);
     }
 }

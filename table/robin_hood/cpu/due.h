@@ -97,7 +97,8 @@ void sw_due_pass_reached(struct sw_due *due, uint64_t cursor);
 /* Sets all bounds to at most `at`. */
 void sw_due_lower(struct sw_due *due, uint64_t at);
 
-/* There are no times any more. */
+/* There are no times any more. Visits only the parts that have had one since the last call: batches
+ * may set the only time of a large table, and remove it, again and again. */
 void sw_due_clear(struct sw_due *due);
 
 #endif
