@@ -68,7 +68,7 @@ struct sw_resp {
     struct sw_replies *filling; /* the one that is being filled */
     struct sw_replies *running; /* the one that is in flight; NULL: none */
     bool is_plain;              /* the next command on keys goes to `filling` without checks, which
-                                   the first one of the batch has passed */
+                                   the first one of the batch has passed in this iteration */
     struct sw_resp_passing {
         struct sw_replies replies; /* reads of one operation that pass these batches */
         uint64_t number;           /* of this batch among those of the loop that pass, from 1 on */

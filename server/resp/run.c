@@ -328,7 +328,8 @@ static __attribute__((noinline)) bool run_checked(struct sw_resp_conn *state,
         return run_held(state, command, arguments);
     }
     const bool done = run_in_order(state, command, arguments);
-    resp->is_plain = resp->filling->pendings > 0 && resp->passing.replies.pendings == 0;
+    resp->is_plain =
+        resp->running == NULL && resp->filling->pendings > 0 && resp->passing.replies.pendings == 0;
     return done;
 }
 

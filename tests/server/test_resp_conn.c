@@ -160,6 +160,33 @@ LOOP_TEST(resp_conn, reads_pass_writes_that_wait_for_a_long_read)
     fake_expect(wrong, "$1\r\n7\r\n-ERR Protocol error: invalid multibulk length\r\n");
 }
 
+/* The same if a batch was being filled when the long read began. */
+LOOP_TEST_WITH(resp_conn, reads_pass_a_batch_that_is_being_filled, serve->gate = sw_gate_create(16))
+{
+    struct sw_phase_lock *lock = &((struct sw_cpu *)serve->table->memory)->lock;
+    struct fake *writer = serve_open(serve), *early = serve_open(serve), *late = serve_open(serve);
+    struct sw_gate_side other; /* of another loop */
+    sw_gate_side_init(&other, serve->gate);
+    cr_assert(sw_gate_close(&other));
+    fake_say(writer, "SET 1 8\r\n");
+    serve_some(serve);
+    fake_say(early, "GET 1\r\n");
+    serve_some(serve);
+    sw_phase_lock_enter_read(lock);
+    sw_phase_lock_lengthen_read(lock);
+    fake_say(late, "GET 1\r\n");
+    serve_some(serve);
+    fake_expect(late, "$-1\r\n");
+    sw_gate_open(&other);
+    serve_some(serve);
+    fake_expect(writer, "");
+    sw_phase_lock_leave_long_read(lock);
+    serve_until_idle(serve);
+    fake_expect(writer, "+OK\r\n");
+    fake_expect(early, "$1\r\n8\r\n");
+    sw_gate_side_fini(&other);
+}
+
 LOOP_TEST(resp_conn, a_command_of_many_keys_waits_for_a_batch_that_holds_them)
 {
     static char mget[1024 * 8] = "MGET";
