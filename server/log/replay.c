@@ -126,9 +126,11 @@ static bool shrink(struct replays *replays, const struct replay *keeps)
         struct sw_batch least = {.kind = SW_BATCH_RESIZE, .capacity = 1};
         struct sw_table_info before, after;
         replay = replays->of[i];
+        if (replay == keeps || replay->in_flight > 0) {
+            continue;
+        }
         sw_table_info(replay->of.table, &before);
-        if (replay != keeps && replay->in_flight == 0 &&
-            sw_batch_run(replay->queue, &least) == SW_OK) {
+        if (sw_batch_run(replay->queue, &least) == SW_OK) {
             sw_table_info(replay->of.table, &after);
             some |= after.capacity_slots < before.capacity_slots;
         }

@@ -91,7 +91,8 @@ static bool reserve_address(struct sw_resp_memory *memory)
         return true;
     }
     const uint32_t room = memory->room == 0 ? memory->most : 2 * memory->room;
-    struct sw_replies_memory **all = realloc(memory->all, room * sizeof(*all));
+    struct sw_replies_memory **all =
+        realloc((void *)memory->all, room * sizeof(struct sw_replies_memory *));
     if (all != NULL) {
         memory->all = all;
         memory->room = room;
