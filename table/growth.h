@@ -34,6 +34,9 @@ struct sw_growth {
     /* Atomic: those of the bytes SW_GROWTH_OF_TABLE that are for expiry times, which the owner is
      * not asked for. Tables in GPU memory do not report them. */
     uint64_t times_bytes;
+    /* Atomic: those of the arrays that new ones would replace. Only tables of robin_hood in host
+     * memory report them. */
+    uint64_t arrays_bytes;
     uint64_t slots; /* atomic: that the table has; 0: it has not reported them yet */
     /* Atomic: the owner permits no more slots than these, and growth stops there; 0: it stops at
      * the limit of the table. */
@@ -108,6 +111,13 @@ static inline void sw_growth_has_times(struct sw_growth *growth, uint64_t bytes)
 {
     if (growth != NULL) {
         __atomic_store_n(&growth->times_bytes, bytes, __ATOMIC_RELAXED);
+    }
+}
+/* Reports the part that new arrays would replace. */
+static inline void sw_growth_has_arrays(struct sw_growth *growth, uint64_t bytes)
+{
+    if (growth != NULL) {
+        __atomic_store_n(&growth->arrays_bytes, bytes, __ATOMIC_RELAXED);
     }
 }
 /* The table has this number of slots. */

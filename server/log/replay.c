@@ -167,6 +167,20 @@ static int run_again(const struct replay *replay, struct sw_batch *batch,
     return sw_batch_run(replay->queue, batch);
 }
 
+/* Does so, but tables-memory-max does not limit the sum of the old and the new slots: a RESIZE may
+ * have given the table the new ones when it had few keys. */
+static bool resize_instead(const struct replay *replay, uint32_t least)
+{
+    struct sw_account *account = replay->of.account;
+    if (account == NULL) {
+        return false;
+    }
+    sw_account_replace(account, true);
+    const bool done = resize_less(replay, least);
+    sw_account_replace(account, false);
+    return done;
+}
+
 /* Ends a batch with this status. No other batch of the table is in flight. If the table cannot
  * grow, tries again with fewer slots of other tables, and then with fewer of its own. */
 static int end_at_once(struct replay *replay, struct sw_batch *batch, const struct sw_batch *made,
@@ -175,7 +189,8 @@ static int end_at_once(struct replay *replay, struct sw_batch *batch, const stru
     if (status == SW_E_FULL && shrink(replay->all, replay)) {
         status = run_again(replay, batch, made);
     }
-    if (status == SW_E_FULL && resize_less(replay, made->count)) {
+    if (status == SW_E_FULL &&
+        (resize_less(replay, made->count) || resize_instead(replay, made->count))) {
         status = run_again(replay, batch, made);
     }
     replay->replayed->operations += made->count;

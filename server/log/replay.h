@@ -33,9 +33,9 @@ struct sw_replay_owner {
 struct sw_replay_table {
     struct sw_table *table;
     struct sw_wal_shape shape;
-    uint64_t through;                 /* the table has its writes up to here */
-    const struct sw_account *account; /* of its memory; NULL: none */
-    char name[SW_PLACE_NAME_BYTES];   /* of its place; "": the server has one table */
+    uint64_t through;               /* the table has its writes up to here */
+    struct sw_account *account;     /* of its memory; NULL: none */
+    char name[SW_PLACE_NAME_BYTES]; /* of its place; "": the server has one table */
 };
 
 /* Several tables of a replay. */

@@ -12,7 +12,7 @@
 #include "table/table.h"
 
 /* Lets the load continue with a table. */
-static void aim_at(struct sw_load *load, struct sw_table *table, const struct sw_account *account,
+static void aim_at(struct sw_load *load, struct sw_table *table, struct sw_account *account,
                    const struct sw_config *config)
 {
     load->table = table;
@@ -46,7 +46,7 @@ static enum sw_load_outcome load_tables(struct sw_saver *saver, const struct sw_
                                         uint64_t *bytes, char reason[SW_LOAD_REASON_BYTES])
 {
     struct sw_load *load = &saver->load;
-    const struct sw_account *first = load->account;
+    struct sw_account *first = load->account;
     enum sw_load_outcome outcome = SW_LOAD_WHOLE;
     for (size_t i = 0; i < catalog->table_count && outcome == SW_LOAD_WHOLE; i++) {
         const struct sw_catalog_table *row = &catalog->tables[i];

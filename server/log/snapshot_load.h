@@ -23,13 +23,13 @@ struct sw_table;
 enum sw_load_outcome { SW_LOAD_WHOLE, SW_LOAD_DAMAGED, SW_LOAD_REFUSED };
 
 struct sw_load {
-    struct sw_directory *directory;   /* gets the log_id of the files there */
-    struct sw_table *table;           /* empty, and without another writer */
-    const struct sw_account *account; /* of the memory of `table`; NULL: none */
-    uint32_t value_format;            /* enum sw_frame_values */
-    uint32_t value_type;              /* enum sw_value_type */
-    const bool *stop;                 /* atomic: once it is true, loading ends */
-    void (*progress)(void *context);  /* called after each block; or NULL */
+    struct sw_directory *directory;  /* gets the log_id of the files there */
+    struct sw_table *table;          /* empty, and without another writer */
+    struct sw_account *account;      /* of the memory of `table`; NULL: none */
+    uint32_t value_format;           /* enum sw_frame_values */
+    uint32_t value_type;             /* enum sw_value_type */
+    const bool *stop;                /* atomic: once it is true, loading ends */
+    void (*progress)(void *context); /* called after each block; or NULL */
     void *context;
     /* Loads the catalog of this number with all of its tables, into *load. Writes an error to
      * `reason` if it is damaged or refused. NULL: a catalog is refused. */

@@ -72,11 +72,20 @@ static bool exceeds(const struct sw_account *account, enum sw_growth_memory memo
     return most != 0 && share + all - (own < all ? own : all) > most;
 }
 
+/* Returns the bytes that new arrays of `more` bytes need beside those that the account has. */
+static uint64_t needed_of(const struct sw_account *account, uint64_t more)
+{
+    const uint64_t replaced = __atomic_load_n(&account->replaces, __ATOMIC_RELAXED)
+                                  ? __atomic_load_n(&account->growth.arrays_bytes, __ATOMIC_RELAXED)
+                                  : 0;
+    return more - (replaced < more ? replaced : more);
+}
+
 /* Returns what refuses the account `more` bytes with these limits. `all`: the sum of shares. */
 static enum sw_ledger_refusal check(const struct sw_account *account, uint64_t all, uint64_t more,
                                     uint64_t bytes_min, uint64_t bytes_max)
 {
-    const uint64_t own = counted_of(account, SW_GROWTH_OF_TABLE) + more;
+    const uint64_t own = counted_of(account, SW_GROWTH_OF_TABLE) + needed_of(account, more);
     if (bytes_max != 0 && bytes_of(account, SW_GROWTH_OF_TABLE) + more > bytes_max) {
         return SW_LEDGER_TABLE_MAX;
     }
@@ -273,6 +282,11 @@ enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes
     }
     pthread_mutex_unlock(&account->ledger->lock);
     return refusal;
+}
+
+void sw_account_replace(struct sw_account *account, bool replaces)
+{
+    __atomic_store_n(&account->replaces, replaces, __ATOMIC_RELAXED);
 }
 
 uint64_t sw_account_slots_max(const struct sw_account *account, const struct sw_table_info *info)

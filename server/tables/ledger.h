@@ -12,9 +12,10 @@
  *     the sum over all tables of the larger of memory and memory-min <= tables-memory-max.
  *
  * So no table takes memory that another one was promised. While a table grows, its old and its new
- * arrays count. Memory for expiry times counts as soon as it is allocated, and is not refused.
- * While a data directory is loaded, and on a replica, it does not count. A table that moves to
- * fewer slots gives memory back, so no limit refuses its new arrays; they count.
+ * arrays count, except for sw_account_replace. Memory for expiry times counts as soon as it is
+ * allocated, and is not refused. While a data directory is loaded, and on a replica, it does not
+ * count. A table that moves to fewer slots gives memory back, so no limit refuses its new arrays;
+ * they count.
  *
  * A refused growth is not queued: the write that needs it gets an error. Tables ask again with a
  * write a second later, or as soon as the ledger would permit that growth (sw_growth.is_eased).
@@ -64,6 +65,7 @@ struct sw_account {
         uint64_t refused; /* bytes of the last growth that the ledger was asked for */
     } memory[SW_GROWTH_MEMORIES];
     uint64_t refused_slots; /* and its slots */
+    bool replaces;          /* atomic: sw_account_replace */
     int refusal;            /* atomic: enum sw_ledger_refusal */
     uint64_t log_bytes;     /* atomic: of the table's writes that loops added to the log */
 };
@@ -94,6 +96,10 @@ void sw_account_close(struct sw_account *account);
  * case. */
 enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes_min,
                                       uint64_t bytes_max, uint64_t slots_max, bool may_pass);
+/* Lets new arrays of the table count in place of those that they replace (`replaces`), or beside
+ * them again. The replay of a log needs it: a RESIZE may have given the table slots that find no
+ * room beside those of its keys. */
+void sw_account_replace(struct sw_account *account, bool replaces);
 /* Returns whether sw_account_set has lowered the limit of growth. */
 static inline bool sw_account_is_lowered(const struct sw_account *account)
 {

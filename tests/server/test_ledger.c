@@ -147,6 +147,21 @@ Test(ledger, limits_change_beside_too_much_memory)
     cr_assert_eq(sw_account_refusal(&accounts[1]), SW_LEDGER_TABLES_MAX);
 }
 
+/* The replay of a log lets new arrays count in place of those that they replace. */
+Test(ledger, new_arrays_in_place_of_others)
+{
+    sw_growth_has_arrays(&accounts[2].growth, 25);
+    cr_assert_not(grows(2, 70, 41));
+    sw_account_replace(&accounts[2], true);
+    cr_assert_not(grows(2, 70, 66));
+    cr_assert(grows(2, 70, 65));
+    sw_growth_settled(&accounts[2].growth, 65);
+    cr_assert(grows(2, 31, 20), "fewer bytes than the arrays have");
+    sw_growth_settled(&accounts[2].growth, 20);
+    sw_account_replace(&accounts[2], false);
+    cr_assert_not(grows(2, 70, 41));
+}
+
 /* Memory for expiry times is not refused, so tables may have more than their limit. A start must
  * load such tables, and a replica must follow them. */
 Test(ledger, times_do_not_count_while_tables_load)

@@ -120,6 +120,7 @@ static void describe(struct sw_cpu *cpu)
         cpu->facts.row_bytes_host = cpu->arena.mapped * cpu->arena.stride;
     }
     sw_growth_has(cpu->config.growth, cpu->facts.bytes_reserved);
+    sw_growth_has_arrays(cpu->config.growth, cpu->geometry.bytes_total);
     sw_growth_has_slots(cpu->config.growth, capacity_of(cpu));
 }
 
