@@ -182,17 +182,26 @@ bool sw_seats_lost_device(struct sw_list *active)
     return lost;
 }
 
+/* When does the work of the seat need a poll? */
+static enum sw_polling polling_of(const struct sw_seat *seat)
+{
+    const bool in_flight = sw_batches_in_flight(&seat->batches);
+    if (!in_flight && !sw_rmw_is_busy(&seat->resp)) {
+        return SW_POLLS_NOT;
+    }
+    const bool is_held =
+        in_flight ? sw_table_is_held(seat->batches.table) : sw_rmw_is_held(&seat->resp);
+    return is_held ? SW_POLLS_SOON : SW_POLLS_NOW;
+}
+
 enum sw_polling sw_seats_settle(struct sw_list *active)
 {
     enum sw_polling polls = SW_POLLS_NOT;
     SW_LIST_EACH(active, link)
     {
         const struct sw_seat *seat = ACTIVE(link);
-        if (sw_batches_in_flight(&seat->batches) || sw_rmw_is_busy(&seat->resp)) {
-            const enum sw_polling own =
-                sw_table_is_held(seat->batches.table) ? SW_POLLS_SOON : SW_POLLS_NOW;
-            polls = own > polls ? own : polls;
-        }
+        const enum sw_polling own = polling_of(seat);
+        polls = own > polls ? own : polls;
         if (!has_work(seat)) {
             sw_list_remove(link);
         }

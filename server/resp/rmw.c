@@ -448,11 +448,11 @@ bool sw_rmw_run(struct sw_conn *conn, const struct sw_command *command,
     return true;
 }
 
-/* Is one of the two tables of a COPY held? Then its gate may stay closed for long. */
-static bool is_held(const struct sw_rmw *rmw, const struct sw_resp *resp)
+bool sw_rmw_is_held(const struct sw_resp *resp)
 {
-    return rmw->source != NULL && (sw_table_is_held(resp->batches->table) ||
-                                   sw_table_is_held(rmw->source->batches->table));
+    const struct sw_resp *source = resp->rmw.source;
+    return sw_table_is_held(resp->batches->table) ||
+           (source != NULL && sw_table_is_held(source->batches->table));
 }
 
 bool sw_rmw_poll(struct sw_resp *resp)
@@ -461,7 +461,7 @@ bool sw_rmw_poll(struct sw_resp *resp)
     if (rmw->conn == NULL || rmw->state == SW_RMW_RUNS) {
         return false;
     }
-    if (is_held(rmw, resp)) {
+    if (rmw->source != NULL && sw_rmw_is_held(resp)) {
         sw_gates_open(&rmw->gates); /* writes to the other table go on */
         return false;
     }

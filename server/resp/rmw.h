@@ -90,7 +90,10 @@ bool sw_rmw_poll(struct sw_resp *resp);
 /* Returns true if a command was admitted by an older view of the cluster than the loop's. Such a
  * command is rejected if it has not read yet. EXEC then replies as if a watched key had changed. */
 bool sw_rmw_is_of_older_view(const struct sw_resp *resp);
-/* Returns true if there is a command. Then the loop must not sleep. */
+/* Returns true if there is a command. Then the loop must not sleep, unless it is held. */
 bool sw_rmw_is_busy(const struct sw_resp *resp);
+/* Is a table of the command held? Then the command may wait for long, so the loop may sleep. A COPY
+ * to another table holds no gate meanwhile. */
+bool sw_rmw_is_held(const struct sw_resp *resp);
 
 #endif

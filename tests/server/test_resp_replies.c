@@ -335,6 +335,31 @@ LOOP_TEST_WITH(resp_replies, the_last_words_need_no_memory_of_a_batch,
     close_several(serve, &several);
 }
 
+/* A COPY whose source is held leaves the processor to others. */
+LOOP_TEST_WITH(resp_replies, a_loop_rests_while_the_source_of_copy_is_held,
+               serve->gate = sw_gate_create(16))
+{
+    static struct several several;
+    open_several(serve, &several);
+    struct holding source = holding_of(several.served[1].table);
+    struct fake *peer = serve_open(serve);
+    serve_ask(serve, peer, "SELECT 1\r\nSET 1 7\r\n", "+OK\r\n+OK\r\n");
+    sw_phase_lock_enter_read(source.lock);
+    sw_phase_lock_lengthen_read(source.lock);
+    source.phase = READ;
+    fake_say(peer, "COPY 1 1 DB 0\r\n");
+    for (int i = 0; i < 3; i++) {
+        serve_iteration(serve);
+    }
+    cr_assert_eq(sw_seats_settle(&serve->loop->active), SW_POLLS_SOON);
+    fake_expect(peer, "");
+    end_hold(&source);
+    cr_assert_eq(sw_seats_settle(&serve->loop->active), SW_POLLS_NOW);
+    serve_until_idle(serve);
+    fake_expect(peer, ":1\r\n");
+    close_several(serve, &several);
+}
+
 /* Sweeps visit the tables whose keys may expire, and only these. */
 LOOP_TEST_WITH(resp_replies, sweeps_visit_the_tables_with_expiring_keys,
                serve->gate = sw_gate_create(16))
