@@ -18,6 +18,8 @@
 
 /* Longest error line: a command's name and its arguments, cut to 128 bytes each, and a sentence. */
 #define ERROR_BYTES 1280 /* the longest one is the error of protected-mode */
+/* A longer text of replies that passed is freed when they are written. */
+#define ASIDE_KEEP_BYTES 4096
 
 void sw_replies_finish(struct sw_replies *replies)
 {
@@ -66,6 +68,16 @@ struct sw_aside *sw_aside_create(struct sw_resp *resp)
         sw_text_init(&aside->replies.text, SW_RESP_BATCH_TEXT_BYTES_MAX);
     }
     return aside;
+}
+
+void sw_aside_finish(struct sw_aside *aside)
+{
+    struct sw_text *text = &aside->replies.text;
+    sw_replies_finish(&aside->replies);
+    if (text->capacity > ASIDE_KEEP_BYTES) {
+        sw_text_fini(text);
+        sw_text_init(text, SW_RESP_BATCH_TEXT_BYTES_MAX);
+    }
 }
 
 void sw_aside_destroy(struct sw_aside *aside)

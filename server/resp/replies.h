@@ -71,6 +71,8 @@ struct sw_aside {
 
 /* Returns NULL if there is no memory. Borrows `resp`. */
 struct sw_aside *sw_aside_create(struct sw_resp *resp);
+/* Writes the replies, and frees a long text: each table of a loop has an aside. */
+void sw_aside_finish(struct sw_aside *aside);
 /* NULL is allowed. No reply is pending. */
 void sw_aside_destroy(struct sw_aside *aside);
 

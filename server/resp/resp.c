@@ -388,7 +388,7 @@ bool sw_resp_submit(struct sw_resp *resp)
     const bool passes = resp->passing.replies.pendings > 0 && !resp->passing.is_in_flight;
     if (writes) {
         resp->asides = 0;
-        sw_replies_finish(&resp->aside->replies);
+        sw_aside_finish(resp->aside);
     }
     if (passes) {
         resp->passing.is_in_flight = true;

@@ -187,6 +187,28 @@ LOOP_TEST_WITH(resp_conn, reads_pass_a_batch_that_is_being_filled, serve->gate =
     sw_gate_side_fini(&other);
 }
 
+/* A loop has memory for text replies that pass for each of its tables, so they keep little. */
+LOOP_TEST(resp_conn, a_long_reply_that_passed_keeps_no_memory)
+{
+    static char echo[100 * 1024];
+    struct sw_phase_lock *lock = &((struct sw_cpu *)serve->table->memory)->lock;
+    struct fake *writer = serve_open(serve), *peer = serve_open(serve);
+    int size = snprintf(echo, sizeof(echo), "*2\r\n$4\r\nECHO\r\n$%d\r\n", 100000);
+    memset(echo + size, 'x', 100000);
+    memcpy(echo + size + 100000, "\r\n", 3);
+    sw_phase_lock_enter_read(lock);
+    sw_phase_lock_lengthen_read(lock);
+    fake_say(writer, "SET 1 7\r\n");
+    serve_some(serve);
+    fake_say(peer, echo);
+    serve_some(serve);
+    cr_assert_eq(peer->out_bytes, strlen(echo) - strlen("*2\r\n$4\r\nECHO\r\n"));
+    cr_assert_leq(serve->loop->first.resp.aside->replies.text.capacity, 4096);
+    sw_phase_lock_leave_long_read(lock);
+    serve_until_idle(serve);
+    fake_expect(writer, "+OK\r\n");
+}
+
 LOOP_TEST(resp_conn, a_command_of_many_keys_waits_for_a_batch_that_holds_them)
 {
     static char mget[1024 * 8] = "MGET";
