@@ -190,16 +190,21 @@ except KeyboardInterrupt:
 @case
 def interrupted_calls():
     """^C in a call on a silent server ends it after the timeout; the next call connects again, and reports no older error"""
-    program = """
+    for read in ("c[1]", "int(c.get_segments([(None, [1])])[0][0][0])"):
+        interrupted_call(read)
+
+
+def interrupted_call(read):
+    program = f"""
 import sherwood, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
-c = sherwood.connect(sys.argv[1], timeout=1); c[1] = 1
+c = sherwood.connect(sys.argv[1], timeout=1); c[1] = 1; {read}
 print('asks', flush=True); sys.stdin.readline()
 try:
-    c[1]
+    {read}
 except KeyboardInterrupt:
     print('interrupted', flush=True); sys.stdin.readline()
-    print(c[1], len(c))
+    print({read}, len(c))
 """
     with daemon() as server, subprocess.Popen([sys.executable, "-c", program, server.unix], stdin=subprocess.PIPE, text=True,
                                               stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(LIB)}) as process:

@@ -95,6 +95,7 @@ def named(link: Link, parts: Any) -> list[Part]:
 def get(link: Link, parts: list[Part], default: Any) -> list[Any]:
     """Reads the keys of each part from its table."""
     with link.lock:
+        link.use()  # it may close a handle that lost its connections, and those of its tables
         opened = [_open(link, name, dtype) for name, dtype, _ in parts]
         plans = [_plans.get(layout, keys, default, None, None) for (_, layout), (_, _, keys) in zip(opened, parts)]
         bits = [_bits_of(plan) for plan in plans]
