@@ -157,6 +157,7 @@ def what_is_refused():
         for named, words in (({"ttl": 0}, "0 ms is too small"), ({"ttl": -1}, "-1000 ms is too small"), ({"expire_at": 0}, "after the beginning"),
                              ({"ttl": float("nan")}, "nan is not a time"), ({"ttl": float("inf")}, "inf is not a time"), ({"ttl": 1, "expire_at": 5}, "one of them"),
                              ({"ttl": np.array([2**64 // 1000 + 1], "timedelta64[s]")}, "is not a time"), ({"ttl": np.timedelta64("NaT", "s")}, "is not a time"),
+                             ({"ttl": np.array([2**62 + 1000], "timedelta64[1000us]")}, "is not a time"), ({"ttl": np.array([1000 - 2**62], "timedelta64[1000us]")}, "is not a time"),
                              ({"expire_at": np.datetime64(600_000_000, "Y")}, "is not a time"), ({"ttl": np.timedelta64(60)}, "has no unit"),
                              ({"ttl": 1, "keep_ttl": True}, "one of them"), ({"ttl": [1, 2]}, "shape (2,)"), ({"ttl": 2**63}, "seconds exceed the limit"),
                              ({"expire_at": datetime.datetime(2096, 1, 1)}, "time zone"), ({"keep_ttl": True, "only": "absent"}, "keep_ttl")):

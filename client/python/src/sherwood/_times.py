@@ -39,11 +39,12 @@ def _plain(given: Any, what: str) -> Any:
 
 def _of_numpy(found: np.ndarray[Any, Any], what: str) -> np.ndarray[Any, Any]:
     """Returns timedelta64 or datetime64 as whole milliseconds. numpy's conversion would return other ones beyond 64 bits."""
-    unit = np.datetime_data(found.dtype)[0]
+    unit, many = np.datetime_data(found.dtype)
     if unit == "generic":
         raise ValueError(f"{what}: the {found.dtype} has no unit: give it one, for example np.timedelta64(5, 's')")
     ms = found.astype(_MS[found.dtype.kind])
-    is_time = ~np.isnat(found) if unit in _FINE else ms.astype(found.dtype) == found
+    # numpy multiplies by the number of a unit such as [100us] first
+    is_time = ~np.isnat(found) & (np.abs(found.astype(np.int64)) <= _MOST // many) if unit in _FINE else ms.astype(found.dtype) == found
     if not np.all(is_time):
         raise ValueError(f"{what}: {found[~is_time].flat[0]!r} is not a time: give less than {_MOST // 1000} seconds")
     return ms.astype(np.int64)
