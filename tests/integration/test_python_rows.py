@@ -40,8 +40,8 @@ def rows():
         same(c.get_many([1, 3 << 40], default=0.0)[:, 0], np.array([2.0, 0.5], F4), "sums")
         c[9], c[8] = np.arange(16, dtype=F4), [*range(15), 15.0]  # an array, and a list
         same(np.stack([c[9], c[8]]), np.stack([np.arange(16, dtype=F4)] * 2))
-        c[9] = 4.0
-        same(c[9], np.full(16, 4, F4))
+        c[9], c[8] = 4.0, F4(4)
+        same(np.stack([c[9], c[8]]), np.full((2, 16), 4, F4))
         same(c.contains_many([9, -5 & TOP]), [True, False])
         raises(ValueError, "shape (2, 8)", c.set_many, [1, 2], np.zeros((2, 8), F4))
         raises(TypeError, "float32", c.set_many, [1, 2], np.zeros((2, 16)))

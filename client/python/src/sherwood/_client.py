@@ -194,7 +194,7 @@ class Client(ClientCalls, TableCalls):
         layout = self._layout()
         is_list = isinstance(value, (list, tuple)) and layout.value_dtype.kind in "iuf"  # numpy makes the array of other elements
         if layout.value_shape and not is_list:
-            given = value if isinstance(value, (int, float)) else _arrays.plain(np.asanyarray(value), "value")[np.newaxis]
+            given = value if isinstance(value, (int, float, np.integer, np.floating)) else _arrays.plain(np.asanyarray(value), "value")[np.newaxis]
         self.set_many([one_key(key)], given)
 
     def __delitem__(self, key: Union[int, str, bytes]) -> None:
