@@ -65,7 +65,7 @@ static int refuse_full(const struct replay *replay, char reason[SW_WAL_REASON_BY
 {
     const struct sw_replay_table *of = &replay->of;
     struct sw_table_stats stats;
-    const char *remedy = of->account == NULL ? NULL : sw_account_remedy(of->account);
+    const char *remedy = sw_account_remedy(of->account);
     const bool is_first = of->name[0] == '\0' || strcmp(of->name, SW_PLACE_DEFAULT) == 0;
     sw_table_stats(of->table, &stats);
     snprintf(reason, SW_WAL_REASON_BYTES,

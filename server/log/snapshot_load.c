@@ -113,7 +113,7 @@ static enum sw_load_outcome refuse_full(struct loading *loading)
 {
     const struct sw_snapshot_header *header = &loading->load->header;
     const struct sw_account *account = loading->load->account;
-    const char *remedy = account == NULL ? NULL : sw_account_remedy(account);
+    const char *remedy = sw_account_remedy(account);
     /* memory-max of a table and TABLE ALTER refuse nothing during a load */
     if (remedy != NULL) {
         SAY(loading, "%s/%s has %" PRIu64 " key%s, more than the table takes; %s",

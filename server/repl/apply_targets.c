@@ -95,7 +95,7 @@ int sw_apply_target_of(struct sw_apply_targets *targets, uint32_t id, struct sw_
 
 const char *sw_apply_remedy(const struct sw_account *account, const struct sw_table_info *info)
 {
-    const char *remedy = account == NULL ? NULL : sw_account_remedy(account);
+    const char *remedy = sw_account_remedy(account);
     return remedy != NULL ? remedy
            : sw_table_gives_ids(info)
                ? "raise --ids, or --max-capacity if the table has fewer slots than keys"

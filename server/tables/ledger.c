@@ -305,7 +305,7 @@ enum sw_ledger_refusal sw_account_refusal(const struct sw_account *account)
 
 const char *sw_account_remedy(const struct sw_account *account)
 {
-    switch (sw_account_refusal(account)) {
+    switch (account == NULL ? SW_LEDGER_PERMITS : sw_account_refusal(account)) {
     case SW_LEDGER_TABLES_MAX:
         return "start with a larger --tables-memory-max";
     case SW_LEDGER_HOST_MAX:

@@ -110,8 +110,8 @@ static inline bool sw_account_is_lowered(const struct sw_account *account)
 uint64_t sw_account_slots_max(const struct sw_account *account, const struct sw_table_info *info);
 /* Returns what refused the last growth of the table. */
 enum sw_ledger_refusal sw_account_refusal(const struct sw_account *account);
-/* If the limit of all tables refused the last growth, returns what to do about it; otherwise NULL.
- */
+/* If the limit of all tables refused the last growth, returns what to do about it; otherwise, or if
+ * `account` is NULL, returns NULL. */
 const char *sw_account_remedy(const struct sw_account *account);
 
 #endif
