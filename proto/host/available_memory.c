@@ -26,8 +26,8 @@ uint64_t sw_memory_installed(void)
     return (uint64_t)pages * (uint64_t)page_bytes;
 }
 
-/* Reads a file of a directory. Returns false if it cannot be read or is too long. Allocates no
- * memory, because the function must also work when memory is short. */
+/* Reads a file of a directory, of a longer one its beginning. Returns false if it cannot be read.
+ * Allocates no memory, because the function must also work when memory is short. */
 static bool read_text(const char *directory, const char *name, char text[TEXT_BYTES])
 {
     char path[PATH_MAX];
