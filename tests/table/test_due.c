@@ -111,12 +111,17 @@ Test(due, bounds)
     sw_due_close(&model.due);
 }
 
+static void open_64_parts(struct model *model, uint64_t seed)
+{
+    model->random = random_of(seed);
+    cr_assert(sw_due_open(&model->due));
+    sw_due_fit(&model->due, 64 * SW_DUE_PART_SLOTS);
+}
+
 Test(due, a_sweep_makes_bounds_exact)
 {
     static struct model model;
-    model.random = random_of(2);
-    cr_assert(sw_due_open(&model.due));
-    sw_due_fit(&model.due, 64 * SW_DUE_PART_SLOTS);
+    open_64_parts(&model, 2);
     cr_assert_eq(sw_due_parts(&model.due), 64);
     for (uint32_t i = 0; i < ENTRIES; i++) {
         model.m[i] = i * (UINT64_MAX / ENTRIES);
@@ -136,9 +141,7 @@ Test(due, a_sweep_makes_bounds_exact)
 Test(due, clear)
 {
     static struct model model;
-    model.random = random_of(4);
-    cr_assert(sw_due_open(&model.due));
-    sw_due_fit(&model.due, 64 * SW_DUE_PART_SLOTS);
+    open_64_parts(&model, 4);
     for (int step = 0; step < 100; step++) {
         for (uint64_t i = random_below(&model.random, 60); i > 0; i--) {
             const uint64_t part = random_below(&model.random, 64);
