@@ -194,13 +194,24 @@ static enum sw_polling polling_of(const struct sw_seat *seat)
     return is_held ? SW_POLLS_SOON : SW_POLLS_NOW;
 }
 
+/* Tries stalled connections again if the table is held for writes alone since the last call. Those
+ * that stalled before may pass now, and their batch may not end until the long read does. */
+static void note_long_read(struct sw_seat *seat, enum sw_polling polls)
+{
+    const bool is = polls == SW_POLLS_SOON && sw_table_is_held(seat->batches.table) &&
+                    !sw_table_holds(seat->batches.table, true);
+    seat->resp.net->retry |= is && !seat->is_read_long;
+    seat->is_read_long = is;
+}
+
 enum sw_polling sw_seats_settle(struct sw_list *active)
 {
     enum sw_polling polls = SW_POLLS_NOT;
     SW_LIST_EACH(active, link)
     {
-        const struct sw_seat *seat = ACTIVE(link);
+        struct sw_seat *seat = ACTIVE(link);
         const enum sw_polling own = polling_of(seat);
+        note_long_read(seat, own);
         polls = own > polls ? own : polls;
         if (!has_work(seat)) {
             sw_list_remove(link);

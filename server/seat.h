@@ -35,6 +35,7 @@ struct sw_seat {
     struct sw_bulk_table frames;
     struct sw_sweeper *sweeper; /* NULL: another loop sweeps the table */
     bool tidies;                /* this loop tidies the table while it is idle */
+    bool is_read_long;          /* the table was held for writes alone, in the last settle */
     uint64_t view_number;       /* of the last view of the tables that had this one; 0: none */
     uint64_t batches_before;    /* RESP batches begun when the loop saw CLIENT PAUSE */
 };

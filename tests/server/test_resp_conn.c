@@ -187,6 +187,34 @@ LOOP_TEST_WITH(resp_conn, reads_pass_a_batch_that_is_being_filled, serve->gate =
     sw_gate_side_fini(&other);
 }
 
+/* The same if the batch was full, and the reader stalled. */
+LOOP_TEST_WITH(resp_conn, readers_that_stalled_pass_once_a_long_read_begins,
+               serve->gate = sw_gate_create(16))
+{
+    struct sw_phase_lock *lock = &((struct sw_cpu *)serve->table->memory)->lock;
+    struct fake *writer = serve_open(serve), *many = serve_open(serve), *reader = serve_open(serve);
+    struct sw_gate_side other; /* of another loop */
+    sw_gate_side_init(&other, serve->gate);
+    cr_assert(sw_gate_close(&other));
+    fake_say(writer, "SET 1 8\r\n");
+    serve_some(serve);
+    for (int i = 0; i < 1025; i++) {
+        fake_say(many, "GET 1\r\n");
+    }
+    fake_say(reader, "GET 1\r\n");
+    serve_some(serve);
+    cr_assert_eq(reader->conn->stall, SW_STALL_BATCH_FULL);
+    sw_phase_lock_enter_read(lock);
+    sw_phase_lock_lengthen_read(lock);
+    serve_some(serve);
+    fake_expect(reader, "$-1\r\n");
+    sw_gate_open(&other);
+    sw_phase_lock_leave_long_read(lock);
+    serve_until_idle(serve);
+    fake_expect(writer, "+OK\r\n");
+    sw_gate_side_fini(&other);
+}
+
 /* A loop has memory for text replies that pass for each of its tables, so they keep little. */
 LOOP_TEST(resp_conn, a_long_reply_that_passed_keeps_no_memory)
 {
