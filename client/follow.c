@@ -35,10 +35,11 @@ static int64_t now_ms(void)
 
 /* --- the role of a server --------------------------------------------------------------------- */
 
-enum role { PRIMARY, REPLICA, UNREACHABLE };
+enum role { PRIMARY, REPLICA, LOADING, UNREACHABLE };
 
 /* Sends a WAIT for no replica: a primary replies at once, and a replica refuses it and names its
- * primary. A server that refuses it for another reason counts as a primary. */
+ * primary. A server that loads its data does not say what it will be. A server that refuses it for
+ * another reason counts as a primary. */
 static enum role ask_role(struct sw_client_connection *connection, int timeout_ms)
 {
     struct sherwood *client = connection->client;
@@ -46,11 +47,17 @@ static enum role ask_role(struct sw_client_connection *connection, int timeout_m
                                       .key_bytes = client->own.server.key_bytes,
                                       .value_bytes = client->own.server.value_bytes};
     const int request_ms = client->request_timeout_ms;
+    struct sw_reply reply = {0};
     client->primary[0] = '\0';
     client->is_at_replica = false;
     client->request_timeout_ms = timeout_ms;
-    int status = sw_client_control_request(connection, &header, NULL, NULL, NULL);
+    int status = sw_client_control_request(connection, &header, NULL, NULL, &reply);
     client->request_timeout_ms = request_ms;
+    if (connection->broken == 0 && reply.status == SW_REPLY_LOADING) {
+        sw_client_fail(client, status, "%s: the server is loading its data: try again",
+                       connection->address);
+        return LOADING;
+    }
     return connection->broken != 0                               ? UNREACHABLE
            : status == SHERWOOD_E_SHARD && client->is_at_replica ? REPLICA
                                                                  : PRIMARY;
@@ -64,8 +71,10 @@ struct search {
     struct sherwood_options options;                /* options of each attempt */
     char tried[TRIED_MAX][SW_CLIENT_ADDRESS_BYTES]; /* servers that this round has tried */
     uint32_t tried_count;
-    char replica[SW_CLIENT_ADDRESS_BYTES]; /* the first replica that replied; "": none */
-    char *text;                            /* why the last attempt failed */
+    char other[SW_CLIENT_ADDRESS_BYTES]; /* the first replica that replied, or else the first server
+                                            that loads its data; "": none */
+    bool other_loads;
+    char *text; /* why the last attempt failed */
     size_t text_bytes;
     int status;
 };
@@ -120,8 +129,10 @@ static bool try_address(struct search *search, const char *first)
         if (role == PRIMARY) {
             return true;
         }
-        if (role == REPLICA && search->replica[0] == '\0') {
-            memcpy(search->replica, address, sizeof(address));
+        if ((role == REPLICA && search->other_loads) ||
+            (role != UNREACHABLE && search->other[0] == '\0')) {
+            memcpy(search->other, address, sizeof(address));
+            search->other_loads = role == LOADING;
         }
         snprintf(search->text, search->text_bytes, "%s", client->error);
         search->status = SHERWOOD_E_CONNECTION;
@@ -175,9 +186,9 @@ static bool open_others(struct search *search)
 int sw_client_follow_open(struct sherwood *client, char *text, size_t text_bytes)
 {
     struct search search = {.client = client, .text = text, .text_bytes = text_bytes};
-    /* Without a primary, a replica still serves reads. */
-    bool done = search_primary(&search, "") ||
-                (search.replica[0] != '\0' && open_at(&search, search.replica));
+    /* Without a primary, a replica still serves reads, and a server that loads will do so. */
+    bool done =
+        search_primary(&search, "") || (search.other[0] != '\0' && open_at(&search, search.other));
     return done && open_others(&search) ? SHERWOOD_OK : search.status;
 }
 

@@ -5,14 +5,14 @@
  *
  * A handle of several addresses, sherwood_connect("10.0.0.1:7379,10.0.0.2:7379", ..), follows a
  * fail-over. It connects to the primary: a replica names its primary, and while no server is
- * primary the handle tries the addresses again for connect_timeout_ms. If only replicas reply, it
- * connects to one of them, for reads. When a replica refuses a write of a blocking call, nothing
- * was changed: the handle connects to the primary and sends the write again, up to 4 times a call.
- * A request of sherwood_submit ends with SHERWOOD_E_SHARD instead; call sherwood_follow, then
- * submit it again. A handle that lost its last connection has ended, as any other handle: connect
- * to the same addresses again. A handle of one address does not follow: its write ends with
- * SHERWOOD_E_SHARD, and sherwood_error names the primary. Regions belong to one server: a handle
- * with regions does not follow.
+ * primary the handle tries the addresses again for connect_timeout_ms. So it does while a server
+ * loads its data. If only such servers and replicas reply, it connects to one of them, for reads.
+ * When a replica refuses a write of a blocking call, nothing was changed: the handle connects to
+ * the primary and sends the write again, up to 4 times a call. A request of sherwood_submit ends
+ * with SHERWOOD_E_SHARD instead; call sherwood_follow, then submit it again. A handle that lost its
+ * last connection has ended, as any other handle: connect to the same addresses again. A handle of
+ * one address does not follow: its write ends with SHERWOOD_E_SHARD, and sherwood_error names the
+ * primary. Regions belong to one server: a handle with regions does not follow.
  */
 #ifndef SHERWOOD_REPLICAS_H
 #define SHERWOOD_REPLICAS_H

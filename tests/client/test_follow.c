@@ -21,6 +21,7 @@ struct member {
     struct sw_fake_server server;
     const char *names; /* the primary, as a replica knows it */
     bool is_replica;
+    bool loads;           /* as a replica it replies LOADING instead */
     int frames_left;      /* negative: it stays as it is */
     uint32_t times[KEYS]; /* how often each key was written */
     int reads;
@@ -53,6 +54,9 @@ static void answer(struct member *member, int fd, const struct sw_request *reque
     } else if (member->is_replica && (writes || request->operation == SW_OPERATION_WAIT ||
                                       request->operation == SW_OPERATION_CLEAR)) {
         reply = refusal(member, request);
+        if (member->loads) {
+            reply.status = SW_REPLY_LOADING;
+        }
     } else if (sw_operation_is_data(request->operation)) {
         reply = sw_fake_ok(request);
         reply.write_sequence = 5;
@@ -140,6 +144,33 @@ Test(follow, several_addresses_lead_to_the_primary)
     cr_expect_eq(sherwood_get(client, keys, KEYS, values, NULL), SHERWOOD_OK);
     cr_expect_eq(members[1].reads, 0);
     cr_expect_gt(members[0].reads, 0);
+}
+
+/* A former primary that starts again does not know that it is a replica before it has loaded. */
+Test(follow, a_server_that_loads_is_no_primary)
+{
+    members[1].loads = true;
+    cr_assert_eq(open_handle(list, 1), SHERWOOD_OK, "%s", text);
+    cr_expect_eq(sherwood_set(client, keys, values, KEYS), SHERWOOD_OK, "%s",
+                 sherwood_error(client));
+    members[0].is_replica = true;
+    cr_expect_eq(sherwood_set(client, keys, values, KEYS), SHERWOOD_E_SHARD);
+    cr_expect_not_null(strstr(sherwood_error(client), "cannot find a primary among the addresses"),
+                       "%s", sherwood_error(client));
+    members[0].is_replica = false;
+    cr_expect_eq(sherwood_set(client, keys, values, KEYS), SHERWOOD_OK, "%s",
+                 sherwood_error(client));
+    sherwood_close(client);
+    members[0].is_replica = members[0].loads = true;
+    cr_assert_eq(open_handle(list, 1), SHERWOOD_OK, "%s", text);
+    cr_expect_eq(sherwood_get(client, keys, KEYS, values, NULL), SHERWOOD_OK);
+    cr_expect_gt(members[1].reads, 0, "of two that load, the first one");
+    sherwood_close(client);
+    members[0].loads = false;
+    members[0].reads = members[1].reads = 0;
+    cr_assert_eq(open_handle(list, 1), SHERWOOD_OK, "%s", text);
+    cr_expect_eq(sherwood_get(client, keys, KEYS, values, NULL), SHERWOOD_OK);
+    cr_expect_gt(members[0].reads, 0, "rather a replica than one that loads");
 }
 
 /* The primary is demoted in the middle of a call of eight frames. */
