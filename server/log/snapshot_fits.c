@@ -85,18 +85,24 @@ static uint64_t slots_for(const struct sw_table_info *info, const struct sw_snap
     return slots < info->max_capacity_slots ? slots : info->max_capacity_slots;
 }
 
+static bool resize(struct sw_queue *queue, uint64_t slots)
+{
+    struct sw_batch batch = {.kind = SW_BATCH_RESIZE, .capacity = slots};
+    return sw_batch_run(queue, &batch) == SW_OK;
+}
+
 void sw_snapshot_reserve(struct sw_queue *queue, const struct sw_table_info *info,
                          const struct sw_snapshot_header *header)
 {
-    struct sw_batch batch = {.kind = SW_BATCH_RESIZE};
-    if ((info->batch_kinds >> SW_BATCH_RESIZE & 1) == 0 || header->entries <= info->occupied_max) {
+    const uint64_t slots = slots_for(info, header);
+    if ((info->batch_kinds >> SW_BATCH_RESIZE & 1) == 0 || header->entries <= info->occupied_max ||
+        slots <= info->capacity_slots || resize(queue, slots)) {
         return;
     }
-    batch.capacity = slots_for(info, header);
-    if (batch.capacity > info->capacity_slots && sw_batch_run(queue, &batch) != SW_OK) {
+    if (!resize(queue, 1) || !resize(queue, slots)) {
         sw_log(SW_LOG_NOTICE,
                "the table cannot have %llu slots at once for the %llu entries of a snapshot; it "
                "grows while it is loaded, which takes longer",
-               (unsigned long long)slots_for(info, header), (unsigned long long)header->entries);
+               (unsigned long long)slots, (unsigned long long)header->entries);
     }
 }

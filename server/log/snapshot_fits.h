@@ -17,8 +17,9 @@ bool sw_snapshot_fits(const struct sw_load *load, const struct sw_table_info *in
 
 /* Gives an empty table the slots for the entries of `header`, before batches load them. Blocks have
  * their entries in the order of slots. A smaller table with the same seed would put the first
- * blocks into its first slots, and move entries until it grows. Without memory for these slots the
- * table stays as it is, and grows while it is loaded. The queue must be idle. */
+ * blocks into its first slots, and move entries until it grows. If there is no room for these slots
+ * beside those that the table has, it gives its own back first. Without memory for them it grows
+ * while it is loaded. The queue must be idle. */
 void sw_snapshot_reserve(struct sw_queue *queue, const struct sw_table_info *info,
                          const struct sw_snapshot_header *header);
 

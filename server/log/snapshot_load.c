@@ -348,6 +348,10 @@ static enum sw_load_outcome load_blocks(struct loading *loading)
         return submit_blocks(loading);
     }
     int status = sw_restore_begin(loading->load->table, loading->load->header.entries, &restore);
+    if (status == SW_E_FULL) { /* it would double its slots, beside those that it has */
+        sw_snapshot_reserve(loading->queue, &loading->info, &loading->load->header);
+        status = sw_restore_begin(loading->load->table, loading->load->header.entries, &restore);
+    }
     if (status == SW_OK) {
         return restore_blocks(loading, restore);
     }

@@ -213,7 +213,7 @@ def resized_tables_start_again():
 
 @case
 def a_log_beside_a_resized_table():
-    """a log lets a table grow into the memory that RESIZE took from one that the log does not write, and to slots that RESIZE gave"""
+    """a log lets a table grow into the memory that RESIZE took from one that the log does not write, and to slots that RESIZE gave; so does a snapshot"""
     with tempfile.TemporaryDirectory() as folder:
         flags = ("--capacity", "1K", "--max-capacity", "1M", "--tables-memory-max", "6M", "--data-dir", folder, "--appendonly", "yes",
                  "--frame-ops-max", "512", "--round-ops-max", "4096", "--log-segment-bytes", "1M", "--appendfsync", "always")
@@ -227,14 +227,15 @@ def a_log_beside_a_resized_table():
             server.end_by_kill()
         with Server(*flags) as server, server.replies() as replies:
             equal([replies.ask("DBSIZE"), replies.ask("SELECT", "a"), replies.ask("GET", 1)], [40000, "OK", b"2"], "behind the restart")
-    for slots, keys in ((50000, 40000), (80000, 66000)): # no room for twice the slots, and none beside the slots that the replay has
-        with tempfile.TemporaryDirectory() as folder:
-            flags = ("--capacity", "1K", "--max-capacity", "1M", "--tables-memory-max", "4M", "--data-dir", folder, "--appendonly", "yes")
+    for log, slots, keys, *last in (("yes", 50000, 40000), ("yes", 80000, 66000), ("no", 80000, 66000, "SAVE"), ("no", 80000, 66000, "EXPIRE 1 999", "SAVE")):
+        with tempfile.TemporaryDirectory() as folder: # no room for twice the slots, and none beside those that the start has
+            flags = ("--capacity", "70K" if last else "1K", "--max-capacity", "1M", "--tables-memory-max", "4M", "--data-dir", folder, "--appendonly", log)
             with Server(*flags) as server, server.replies() as replies:
-                equal(replies.ask("RESIZE", slots), slots, "RESIZE")
+                equal([replies.ask("RESIZE", count) for count in (1024, slots)], [1024, slots], "RESIZE")
                 put_by_resp(replies, range(keys), 2000)
+                check(all(replies.ask(*words.split()) in (1, "OK") for words in last), last)
             with Server(*flags) as server, server.replies() as replies:
-                equal(replies.ask("DBSIZE"), keys, "behind a restart")
+                equal(replies.ask("DBSIZE"), keys, f"behind a restart: {slots} {last}")
 
 
 @case
