@@ -71,18 +71,30 @@ void sw_cli_hello(struct sw_cli *cli, int code, int count, char **words)
     reply_fact(cli, 8, "value_format", format_name(server));
 }
 
+/* Does the last STATS say that a server loads its data? Older servers do not say so. */
+static bool is_loading(const struct sherwood *client)
+{
+    const char *name;
+    uint64_t value;
+    bool is = false;
+    for (uint32_t i = 0; !is && sherwood_figure(client, i, &name, &value); i++) {
+        is = value != 0 && strcmp(name, "loading") == 0;
+    }
+    return is;
+}
+
 void sw_cli_dbsize(struct sw_cli *cli, int code, int count, char **words)
 {
     struct sherwood_stats stats;
     (void)code;
     (void)count;
     (void)words;
-    /* PING is refused while the server loads its data. STATS counts the keys loaded so far. */
-    if (sherwood_ping(cli->client) == SHERWOOD_OK &&
-        sherwood_stats(cli->client, &stats, sizeof(stats)) == SHERWOOD_OK) {
-        sw_cli_reply_integer(cli, stats.occupied);
-    } else {
+    if (sherwood_stats(cli->client, &stats, sizeof(stats)) != SHERWOOD_OK) {
         sw_cli_library_error(cli);
+    } else if (is_loading(cli->client)) { /* the count is of the keys that are loaded so far */
+        sw_cli_reply_error(cli, "LOADING the server is loading its data: try again");
+    } else {
+        sw_cli_reply_integer(cli, stats.occupied);
     }
 }
 

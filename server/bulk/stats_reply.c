@@ -39,6 +39,7 @@
     X(growths, stats.grown)                        \
     X(resizes, stats.resized)                      \
     X(resize_failures, stats.resize_failed)        \
+    X(loading, persistence.loading)                \
     X(saves, persistence.saves)                    \
     X(save_failures, persistence.failures)         \
     X(unsaved_changes, persistence.changes)        \

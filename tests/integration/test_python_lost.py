@@ -78,11 +78,14 @@ def logged(folder):
 
 @case
 def while_it_loads():
-    """len() of a server that loads its data is refused, by the CLI too: neither counts the part that is loaded"""
+    """len() of a server that loads its data is refused, by the CLI too: neither counts the part that is loaded. Both need the right to INFO alone"""
     faults = Faults()
     with Directory() as path, tempfile.TemporaryDirectory() as folder:
         with Server("--data-dir", str(path)) as server:
             server.ask("SET", 1, 1)
+            equal(server.ask("ACL", "SETUSER", "reader", "on", ">pw", "~*", "alldbs", "+info"), "OK", "SETUSER")
+            with sherwood.connect(server.address(), username="reader", password="pw") as c:
+                equal((len(c), run(CLI, "-a", server.address(), "--user", "reader", "--pass", "pw", "DBSIZE").strip()), (1, "1"))
         faults.read.held = 1
         with subprocess.Popen([DAEMON, "--backend", "cpu", "--bind", "", "--http-bind", "", "--unix-socket", f"{folder}/s", "--data-dir", path],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ, **faults.environment()}) as process:

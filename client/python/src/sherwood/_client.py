@@ -205,8 +205,10 @@ class Client(ClientCalls, TableCalls):
         return bool(self.contains_many([one_key(key)])[0])
 
     def __len__(self) -> int:
-        self.ping()  # while the server loads its data, it raises Refused: STATS counts the keys loaded so far
-        return int(self._ask_stats()[0].occupied)
+        known, figures = self._ask_stats()
+        if figures.get("loading", 0):  # older servers do not say so
+            raise Refused("len: the server is loading its data, and knows only a part of its keys: try again")
+        return int(known.occupied)
 
     def __bool__(self) -> bool:
         return True
