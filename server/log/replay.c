@@ -138,25 +138,9 @@ static bool shrink(struct replays *replays, const struct replay *keeps)
     return some;
 }
 
-/* Gives the table slots for at least `least` keys more, where growth would double them. Tries many
- * first: each RESIZE moves all keys. Returns whether it could. */
-static bool resize_less(const struct replay *replay, uint32_t least)
+static uint64_t larger(uint64_t a, uint64_t b)
 {
-    struct sw_table_stats stats;
-    struct sw_table_info info;
-    bool done = false, last = false;
-    sw_table_stats(replay->of.table, &stats);
-    sw_table_info(replay->of.table, &info);
-    const double load = (double)info.occupied_max / (double)info.capacity_slots;
-    for (uint64_t more = stats.occupied / 2; !done && !last; more /= 2) {
-        last = more <= least;
-        const double keys = (double)(stats.occupied + (last ? least : more));
-        const uint64_t slots = (uint64_t)(keys / load) + info.bucket_slots;
-        struct sw_batch batch = {.kind = SW_BATCH_RESIZE, .capacity = slots};
-        done = slots > info.capacity_slots && slots <= info.max_capacity_slots &&
-               sw_batch_run(replay->queue, &batch) == SW_OK;
-    }
-    return done;
+    return a > b ? a : b;
 }
 
 static int run_again(const struct replay *replay, struct sw_batch *batch,
@@ -167,18 +151,49 @@ static int run_again(const struct replay *replay, struct sw_batch *batch,
     return sw_batch_run(replay->queue, batch);
 }
 
+/* Runs the batch again with more slots, where growth would double them: first with half of them
+ * more, then with the most that its limits permit, if it needs them. A RESIZE that is refused costs
+ * little, another one moves all keys. */
+static int run_with_more_slots(const struct replay *replay, struct sw_batch *batch,
+                               const struct sw_batch *made)
+{
+    struct sw_table_stats stats;
+    struct sw_table_info info;
+    int status = SW_E_FULL;
+    sw_table_stats(replay->of.table, &stats);
+    sw_table_info(replay->of.table, &info);
+    const double load = (double)info.occupied_max / (double)info.capacity_slots;
+    const uint64_t all = (uint64_t)((double)(stats.occupied + made->count) / load);
+    const uint64_t most = info.max_capacity_slots / info.bucket_slots;
+    uint64_t few = info.capacity_slots / info.bucket_slots;       /* they do not suffice */
+    uint64_t many = larger(2 * few, all / info.bucket_slots + 2); /* refused, or not needed */
+    many = many <= most ? many : most + 1;
+    while (status == SW_E_FULL && few + 1 < many) {
+        const uint64_t buckets = few + (many - few) / 2;
+        struct sw_batch more = {.kind = SW_BATCH_RESIZE, .capacity = buckets * info.bucket_slots};
+        if (sw_batch_run(replay->queue, &more) == SW_OK) {
+            few = buckets;
+            status = run_again(replay, batch, made);
+        } else {
+            many = buckets;
+        }
+    }
+    return status;
+}
+
 /* Does so, but tables-memory-max does not limit the sum of the old and the new slots: a RESIZE may
  * have given the table the new ones when it had few keys. */
-static bool resize_instead(const struct replay *replay, uint32_t least)
+static int run_with_other_slots(const struct replay *replay, struct sw_batch *batch,
+                                const struct sw_batch *made)
 {
     struct sw_account *account = replay->of.account;
     if (account == NULL) {
-        return false;
+        return SW_E_FULL;
     }
     sw_account_replace(account, true);
-    const bool done = resize_less(replay, least);
+    const int status = run_with_more_slots(replay, batch, made);
     sw_account_replace(account, false);
-    return done;
+    return status;
 }
 
 /* Ends a batch with this status. No other batch of the table is in flight. If the table cannot
@@ -189,10 +204,8 @@ static int end_at_once(struct replay *replay, struct sw_batch *batch, const stru
     if (status == SW_E_FULL && shrink(replay->all, replay)) {
         status = run_again(replay, batch, made);
     }
-    if (status == SW_E_FULL &&
-        (resize_less(replay, made->count) || resize_instead(replay, made->count))) {
-        status = run_again(replay, batch, made);
-    }
+    status = status == SW_E_FULL ? run_with_more_slots(replay, batch, made) : status;
+    status = status == SW_E_FULL ? run_with_other_slots(replay, batch, made) : status;
     replay->replayed->operations += made->count;
     return status == SW_OK ? 0 : refuse_batch(replay, status, reason);
 }
