@@ -155,6 +155,7 @@ def what_is_refused():
     with client() as c:
         c.set_many([1], [5])
         for named, words in (({"ttl": 0}, "0 ms is too small"), ({"ttl": -1}, "-1000 ms is too small"), ({"expire_at": 0}, "after the beginning"),
+                             ({"ttl": 5 - 2**62}, "too small"), ({"expire_at": np.array([2 * 10**9 - 2**62])}, "too small"),
                              ({"ttl": float("nan")}, "nan is not a time"), ({"ttl": float("inf")}, "inf is not a time"), ({"ttl": 1, "expire_at": 5}, "one of them"),
                              ({"ttl": np.array([2**64 // 1000 + 1], "timedelta64[s]")}, "is not a time"), ({"ttl": np.timedelta64("NaT", "s")}, "is not a time"),
                              ({"ttl": np.array([2**62 + 1000], "timedelta64[1000us]")}, "is not a time"), ({"ttl": np.array([1000 - 2**62], "timedelta64[1000us]")}, "is not a time"),

@@ -59,7 +59,7 @@ def _milliseconds(given: Any, what: str) -> np.ndarray[Any, Any]:
     elif kind in "iu":
         if np.any(found > _MOST // 1000):
             raise ValueError(f"{what}: {np.max(found)} seconds exceed the limit of {_MOST // 1000}")
-        ms = found.astype(np.int64) * 1000
+        ms = np.maximum(found.astype(np.int64), -(_MOST // 1000)) * 1000  # beyond 64 bits it would be another, perhaps positive, number
     elif kind == "f":
         whole = np.rint(np.asarray(found, np.float64) * 1000)
         is_time = np.abs(whole) < 2.0**63
