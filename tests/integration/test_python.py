@@ -413,6 +413,9 @@ def facts():
             for operation in ("sum", "min", "max", "increment", "decrement", "mul"):
                 raises(ValueError, f"{operation}: the server calculates with integers", f.run_many, operation, [7], [1.0])
             raises(TypeError, "float64", f.set_many, [7], np.array([1], U8))
+        with sherwood.connect(server.unix, value_dtype="M8[ns]") as m:
+            m[7] = np.datetime64(5, "ns")
+            same(m.get_many([7, 9], default=np.datetime64(6, "ns")), np.array([5, 6], "M8[ns]"))
         raises(sherwood.Refused, "8 bytes", sherwood.connect, server.unix, value_dtype=np.float32)
 
 

@@ -144,8 +144,8 @@ def _narrow(found: np.ndarray[Any, Any], dtype: np.dtype[Any], what: str) -> np.
 
 def as_numpy(given: Any, dtype: np.dtype[Any], what: str) -> np.ndarray[Any, Any]:
     """Returns an array over the memory of the argument. Does not check its dtype."""
-    if isinstance(given, np.ndarray):
-        return plain(given, what)
+    if isinstance(given, (np.ndarray, np.generic)):
+        return plain(np.asanyarray(given), what)
     if is_torch(given):
         return _of_torch(given, what)
     if isinstance(given, (list, tuple, range)):

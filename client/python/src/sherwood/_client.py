@@ -192,8 +192,9 @@ class Client(ClientCalls, TableCalls):
     def __setitem__(self, key: Union[int, str, bytes], value: Any) -> None:
         given: Any = [value]
         layout = self._layout()
-        is_list = isinstance(value, (list, tuple)) and layout.value_dtype.kind in "iuf"  # numpy makes the array of other elements
-        if layout.value_shape and not is_list:
+        if layout.value_dtype.kind not in "iuf" and layout.value_dtype.names is None:  # numpy makes the array of other elements
+            given = _arrays.plain(np.asanyarray(value), "value")[np.newaxis]
+        elif layout.value_shape and not isinstance(value, (list, tuple)):
             given = value if isinstance(value, (int, float, np.integer, np.floating)) else _arrays.plain(np.asanyarray(value), "value")[np.newaxis]
         self.set_many([one_key(key)], given)
 
