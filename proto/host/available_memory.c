@@ -13,7 +13,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Most bytes, with the final NUL, read of a file of /proc or of a control group. */
+/* Most bytes, with the final NUL, read of a file of /proc or of a control group. The kernel writes
+ * at most 4 KiB to memory.stat. /proc/self/cgroup has a line for each of up to 14 hierarchies of
+ * version 1, so only paths of more than 500 bytes make it longer. */
 #define TEXT_BYTES 8192
 
 uint64_t sw_memory_installed(void)
