@@ -160,6 +160,13 @@ def persistence(server, name):
     return server.metrics()[f"sherwood_persistence_{name}"]
 
 
+def refuses_for_good(server):
+    """Does the log refuse writes? A snapshot that began before the fault may still mend it: then it does not yet."""
+    now = server.metrics()
+    log_broken, log_full, saving = (now[f"sherwood_persistence_{name}"] for name in ("log_broken", "log_full", "saving"))
+    return log_broken + log_full == 1 and saving == 0
+
+
 def is_degraded(server, words):
     status, _, text = server.http("/healthz")
     return status == 200 and text.startswith("degraded: ") and words in text
@@ -186,7 +193,7 @@ def fails_for_good(level, kind, error, after, rng):
                 fault.fail(error=error, after=after)
                 eventually(lambda: fault.failed > 0 or poke(server), "a call that fails")
                 if refuses:
-                    eventually(lambda: persistence(server, "log_broken") + persistence(server, "log_full") == 1, "the gauges")
+                    eventually(lambda: refuses_for_good(server), "the gauges")
                     said = probe.refused()
                     check(said.startswith("MISCONF Errors writing to the append only file"), said)
                     check(is_degraded(server, "The log cannot be written, and writes are refused"), "/healthz")
