@@ -186,8 +186,8 @@ static bool run_iteration(struct sw_loop *loop)
         loop->net.iteration.single_at_ms = now_ms(loop);
     }
     if (loop->net.cluster.view != NULL && loop->first.resp.filling->pendings == 0 &&
-        sw_cluster_is_behind(&loop->net.cluster) &&
-        sw_batches_begin_generation(&loop->first.batches)) {
+        sw_cluster_is_behind(&loop->net.cluster)) {
+        sw_batches_begin_generation(&loop->first.batches);
         sw_cluster_follow(&loop->net.cluster); /* between two RESP batches */
         loop->net.retry = true;                /* for connections that wait for slots */
     }

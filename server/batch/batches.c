@@ -222,17 +222,18 @@ bool sw_batches_are_of_one_generation(const struct sw_batches *batches)
            0;
 }
 
-bool sw_batches_begin_generation(struct sw_batches *batches)
+void sw_batches_begin_generation(struct sw_batches *batches)
 {
     struct sw_flights *const all[] = {&batches->flights, &batches->write_flights,
                                       &batches->resp_flights, &batches->rmw_flights};
-    if (!sw_batches_are_of_one_generation(batches)) {
-        return false;
-    }
+    const bool is_one = sw_batches_are_of_one_generation(batches);
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        all[i]->generation = !all[i]->generation;
+        if (is_one) {
+            all[i]->generation = !all[i]->generation;
+        } else {
+            sw_flights_join_generations(all[i]);
+        }
     }
-    return true;
 }
 
 static inline void rest_briefly(void)

@@ -145,9 +145,9 @@ static inline bool sw_batches_in_flight(const struct sw_batches *batches)
            0;
 }
 
-/* Begins a new generation for the batches that are started from now on. Returns false and does
- * nothing while batches of the generation before this one are left. */
-bool sw_batches_begin_generation(struct sw_batches *batches);
+/* Begins a new generation for the batches that are started from now on. All others count as the
+ * generation before it. */
+void sw_batches_begin_generation(struct sw_batches *batches);
 /* Have all batches taken effect that were started before this generation began? */
 bool sw_batches_are_of_one_generation(const struct sw_batches *batches);
 

@@ -279,6 +279,22 @@ void sw_flight_start(struct sw_flights *flights, struct sw_flight *flight)
     submit_waiting(flights->submitter, &first_us);
 }
 
+void sw_flights_join_generations(struct sw_flights *flights)
+{
+    const uint8_t before = !flights->generation;
+    SW_LIST_EACH(&flights->list, link)
+    {
+        SW_CONTAINER(link, struct sw_flight, link)->generation = before;
+    }
+    SW_LIST_EACH(&flights->submitter->waiting, link)
+    {
+        struct sw_flight *flight = SW_CONTAINER(link, struct sw_flight, link);
+        flight->generation = flight->flights == flights ? before : flight->generation;
+    }
+    flights->of_generation[before] = flights->count;
+    flights->of_generation[flights->generation] = 0;
+}
+
 bool sw_submitter_is_submitting(const struct sw_submitter *submitter)
 {
     uint64_t since_us = __atomic_load_n(&submitter->submitting_since_us, __ATOMIC_RELAXED);

@@ -125,6 +125,9 @@ uint64_t sw_flight_wall_ms(void);
  * `done` is called. */
 void sw_flight_start(struct sw_flights *flights, struct sw_flight *flight);
 
+/* Counts the flights of the current generation among those of the one before. */
+void sw_flights_join_generations(struct sw_flights *flights);
+
 /* Calls `done` of every held flight that may be answered now, or of all if the log is hopeless.
  * `leaves`: the log is about to change to another history, whose sequences count other writes. Then
  * every held flight ends as unknown, as soon as the log no longer reads its memory. Returns the

@@ -9,11 +9,14 @@ SHERWOOD_SEED=N repeats a run that failed."""
 import contextlib
 import json
 import random
+import select
 import socket
 import time
+import types
 
 import wire
-from cluster import Node, key_in, node_id, nodes, slot_of, topology
+from cluster import Node, cut, key_in, node_id, nodes, slot_of, topology
+from faults import Faults
 from harness import SLOWER, Server, case, check, drawn_seed, equal, eventually, main
 from replication import SMALL, caught_up, replica_of
 
@@ -240,6 +243,39 @@ def half_targets():
             status = source.ask("CLUSTER", "MOVE", "STATUS")
             check(b"moving:0" in status and trouble in status, f"no move is left behind {answer[:20]!r}: {status}")
         equal(target.ask("DBSIZE"), 0, "the other node has nothing")
+
+
+@case
+def topologies_beside_growth():
+    """a loop follows each topology while batches of older ones wait for the growth of the table, and redirects requests by the newest;
+    SETTOPOLOGY replies when these batches are done"""
+    faults, keys, more = Faults(), range(880_000), range(880_000, 900_000)
+    with Node(0, "--backend", "cpu", "--loops", "1", "--capacity", "1M", "--max-capacity", "4M", environment=faults.environment()) as server, \
+            server.connect() as writer, server.replies() as reader, contextlib.ExitStack() as stack:
+        two = [server, types.SimpleNamespace(port=1)]
+        server.set_topology(cut(two, 1, 0, 16384, 16384))
+        for at in range(0, len(keys), 40_000):
+            equal(wire.call(writer, wire.SET, keys[at:at + 40_000], keys[at:at + 40_000]).status, wire.OK, "a frame")
+        faults.words.map_held = 1
+        writer.sendall(wire.frame(wire.SET, more, more))
+        eventually(lambda: faults.words.map_waits == 1, "the growth")
+        changes = [stack.enter_context(server.replies()) for _ in range(4)]
+        for epoch, change in enumerate(changes, 2):
+            last = 16384 - 1000 * epoch
+            stays = stack.enter_context(server.connect())
+            stays.sendall(wire.frame(wire.GET, [key_in(0, 9)], want_values=True))  # it waits for the growth, under this topology
+            change.socket.sendall(wire.command("CLUSTER", "SETTOPOLOGY", cut(two, epoch, 0, last, 16384)))
+            eventually(lambda n=epoch: b"cluster_current_epoch:%d\r\n" % n in reader.ask("CLUSTER", "INFO"), f"epoch {epoch}")
+            moved = key_in(last, last + 9)
+            check(f"MOVED {slot_of(str(moved))} " in str(reader.ask("GET", moved)), "a command")
+            with server.connect() as frames:
+                equal(wire.call(frames, wire.GET, [moved], want_values=True).status, wire.WRONG_SHARD, "a frame")
+        equal(select.select([change.socket for change in changes], [], [], 0.1)[0], [], "no change is over")
+        check(faults.words.map_waits == 1, "it still grows")
+        faults.words.map_held = 0
+        equal([change.read() for change in changes], ["OK"] * 4, "SETTOPOLOGY")
+        equal(wire.read_frame(writer).status, wire.OK, "the frame that let it grow")
+        check(reader.ask("CLUSTER", "COUNTKEYSINSLOT", 0) > 0, "the keys")
 
 
 if __name__ == "__main__":
