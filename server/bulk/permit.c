@@ -161,6 +161,13 @@ static bool rules_permit_change(struct sw_conn *conn, const uint8_t *header, siz
     return true;
 }
 
+/* Does the request only ask whether the server is a primary? Every login may: a client of several
+ * addresses asks each for its role. HELLO by RESP tells it too. */
+static bool asks_for_role(const struct sw_request *request)
+{
+    return request->operation == SW_OPERATION_WAIT && request->count == 0;
+}
+
 /* May the user send the request? If not, writes the error to `message`. */
 static bool rules_permit(struct sw_conn *conn, const struct sw_request *request, char *message,
                          size_t message_bytes)
@@ -219,7 +226,7 @@ bool sw_bulk_permits(struct sw_conn *conn, const struct sw_request *request, con
         return is_hello ? rules_permit_hello(conn, request, message, message_bytes)
                : request->operation == SW_OPERATION_TABLE
                    ? rules_permit_change(conn, header, header_bytes, message, message_bytes)
-                   : rules_permit(conn, request, message, message_bytes);
+                   : asks_for_role(request) || rules_permit(conn, request, message, message_bytes);
     case SW_LOGIN_DELETED:
         *closes = true;
         snprintf(message, message_bytes, "the user of this connection was deleted");

@@ -9,8 +9,9 @@ import pty
 import redis
 import redis.asyncio
 
-from harness import BUILD, case, check, equal, main, run
+from harness import BUILD, Server, case, check, equal, main, run
 from people import NOAUTH, WRONG, guarded, secret
+from replication import SMALL, caught_up, replica_of
 
 
 @case
@@ -87,6 +88,23 @@ def own_clients():
             run(*common, "--user", "reader", "--pass-file", password, "-o", "get")
             run(*common, "--user", "reader", "--pass-file", password, "-o", "set", rc=3)
     os.unlink(password)
+
+
+@case
+def roles_without_rights():
+    """a user without the right to WAIT, given a replica and its primary, reads from the primary, and no refusal is counted"""
+    with Server(*SMALL) as primary, replica_of(primary.port) as replica:
+        primary.ask("SET", 1, 2)
+        caught_up(primary, replica)
+        for server in (primary, replica):
+            equal(server.ask("ACL", "SETUSER", "reader", "on", ">pw", "~*", "+@read"), "OK", "SETUSER")
+        both = f"{replica.address()},{primary.address()}"
+        equal(run(BUILD / "sherwood-cli", "-a", both, "--user", "reader", "--pass", "pw", "get", "1"), "2\n", "GET")
+        got = [(now["sherwood_hits_total{operation=\"get\"}"], now["sherwood_permission_refusals_total"])
+               for now in (primary.metrics(), replica.metrics())]
+        equal(got, [(1, 0), (0, 0)], "hits and refusals of the primary and the replica")
+        said = run(BUILD / "sherwood-cli", "-a", both, "--user", "reader", "--pass", "pw", "wait", "1", "1", rc=1)
+        check("lacks the command wait" in said, said)
 
 
 def typed(*command):
