@@ -148,6 +148,7 @@ GROUPS = (
       ("create it, writable|another user owns", "Do what the text says, with the rights of root if the files belong to another user."),
       ("discarded-\\.\\. already", "Remove old directories `discarded-..`, or raise `--ha-discarded-max`."),
       ("longer than %d bytes", "Choose a shorter path for `--data-dir`."),
+      ("replica lacks a write", "Do what the line before says about the record that does not fit. The replica saves when it has received all data again."),
       ("is loading|is receiving|server stops|takes no writes now|the change|the log is broken|stopped|newer one is needed|another history|cannot be loaded|cannot be replayed", "Read the reason or the line before: the server stopped, or a newer snapshot replaced this one."),
       MEMORY)),
     ("Replication",

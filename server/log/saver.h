@@ -139,6 +139,10 @@ int sw_saver_archive(struct sw_saver *saver, uint64_t sequence, char name[SW_ARC
 /* Begins no snapshot from now on, because the table will be emptied and filled. Returns false while
  * a snapshot is being written: call again. */
 bool sw_saver_hold(struct sw_saver *saver);
+/* Holds as well, and lets a snapshot that is being written fail: the table lacks a write whose
+ * number it has, so that a start from the snapshot would miss this write. Ends with
+ * sw_saver_replace. Does not wait. */
+void sw_saver_lose_position(struct sw_saver *saver);
 /* Ends the hold. The table has not changed. */
 void sw_saver_release(struct sw_saver *saver);
 /* Ends the hold. The table now has the writes up to `sequence` of another history. Removes the

@@ -141,7 +141,7 @@ int sw_saver_settle(struct sw_saver *saver, char *reason, size_t reason_bytes)
     const uint64_t of = __atomic_load_n(&saver->change_of, __ATOMIC_ACQUIRE);
     bool is_durable = wal == NULL || sequence == 0;
     while (!is_durable) {
-        is_durable = sw_wal_wait_durable(wal, sequence) == 0;
+        is_durable = sw_wal_wait_durable(wal, sequence, NULL) == 0;
         if (sw_wal_incarnation(wal) != of) {
             snprintf(reason, reason_bytes,
                      "this server has become a replica, whose primary may not have the change");

@@ -113,6 +113,13 @@ bool sw_saver_is_several(struct sw_saver *saver)
     return is;
 }
 
+/* Removes the file that has no name yet. Returns -1. */
+static int drop_file(const struct sw_directory *directory)
+{
+    (void)directory->io->unlink(directory->fd, SW_SNAPSHOT_NEW);
+    return -1;
+}
+
 int sw_saver_name_file(struct sw_saver *saver, struct sw_snapshot_write *write,
                        const struct sw_saved_table *row, char reason[SW_SNAPSHOT_REASON_BYTES])
 {
@@ -123,7 +130,9 @@ int sw_saver_name_file(struct sw_saver *saver, struct sw_snapshot_write *write,
     } else {
         sw_directory_name(SW_SNAPSHOT_KIND, row->file, name);
     }
-    int status = sw_snapshot_name(write->directory, name, reason);
+    int status = sw_saver_has_lost_position(saver)
+                     ? drop_file(write->directory)
+                     : sw_snapshot_name(write->directory, name, reason);
     if (status == 0) {
         pthread_mutex_lock(&saver->mutex);
         status = sw_saver_set_row(saver, row);

@@ -49,6 +49,8 @@ struct sw_saver {
     bool stopping;          /* the thread must end */
     bool save_at_end;
     bool held;                 /* no snapshot begins: the contents of the table are incomplete */
+    bool lost_position;        /* atomic: a write failed that has a number. Also `held`, until
+                                  sw_saver_replace */
     struct sw_history history; /* contents of the file `history` */
     struct sw_role role;       /* contents of the file `role`. The owner's until a thread starts;
                                   later changed only under the lock of roles (server/repl/role.h)
@@ -107,6 +109,10 @@ struct sw_saved_file {
 int sw_saver_write(struct sw_saver *saver, bool borrow, struct sw_saved_file *saved,
                    char reason[SW_SNAPSHOT_REASON_BYTES]);
 bool sw_saver_log_is_broken(const struct sw_saver *saver);
+static inline bool sw_saver_has_lost_position(const struct sw_saver *saver)
+{
+    return __atomic_load_n(&saver->lost_position, __ATOMIC_ACQUIRE);
+}
 /* Calls owner.moves, at most every few seconds. */
 void sw_saver_notify_owner(struct sw_saver *saver);
 

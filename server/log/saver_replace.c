@@ -33,6 +33,12 @@ bool sw_saver_hold(struct sw_saver *saver)
     return rests;
 }
 
+void sw_saver_lose_position(struct sw_saver *saver)
+{
+    __atomic_store_n(&saver->lost_position, true, __ATOMIC_RELEASE);
+    (void)sw_saver_hold(saver);
+}
+
 void sw_saver_release(struct sw_saver *saver)
 {
     pthread_mutex_lock(&saver->mutex);
@@ -122,6 +128,7 @@ int sw_saver_replace(struct sw_saver *saver, const struct sw_history *history, u
     }
     pthread_mutex_unlock(&saver->history_file);
     if (status == 0) {
+        __atomic_store_n(&saver->lost_position, false, __ATOMIC_RELEASE);
         sw_saver_release(saver);
     }
     return status;

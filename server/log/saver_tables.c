@@ -71,11 +71,12 @@ bool sw_saver_lacks_writes(const struct sw_snapshot_write *write)
            sw_wal_handed(saver->owner.wal) > write->header.sequence;
 }
 
-/* Returns true if the file has become useless: it lacks writes, or its table was dropped. */
+/* Returns true if the file has become useless: it lacks writes, or its table has lost its position,
+ * or was dropped. */
 static bool is_outdated(const struct sw_snapshot_write *write)
 {
     const struct sw_saver *saver = write->context;
-    return sw_saver_lacks_writes(write) ||
+    return sw_saver_lacks_writes(write) || sw_saver_has_lost_position(saver) ||
            (saver->saving != NULL && sw_tables_leaves(saver->saving));
 }
 
@@ -187,7 +188,7 @@ static int write_catalog(struct sw_saver *saver, struct sw_saved_file *saved,
     saved->sequence = sw_saver_last_number(saver);
     saved->is_catalog = true;
     if (!raise_through(saver, view, saved->sequence, beside.segments_from) && wal != NULL &&
-        sw_wal_wait_durable(wal, saved->sequence) != 0) {
+        sw_wal_wait_durable(wal, saved->sequence, &saver->lost_position) != 0) {
         snprintf(reason, SW_SNAPSHOT_REASON_BYTES,
                  "the log is broken, and tables have writes that their files lack");
         status = -1;
@@ -243,6 +244,10 @@ int sw_saver_save_tables(struct sw_saver *saver, bool borrow, struct sw_saved_fi
     saved->began_ms = sw_saver_now_ms();
     const int status = saver->tables == NULL ? save_one(saver, NULL, borrow, saved, reason)
                                              : save_all(saver, borrow, saved, reason);
+    if (status != 0 && sw_saver_has_lost_position(saver)) {
+        snprintf(reason, SW_SNAPSHOT_REASON_BYTES,
+                 "this replica lacks a write of its primary; wait until it has all data again");
+    }
     if (status == 0 && saver->only_count == 0) {
         saver->base_log = logged;
         pthread_mutex_lock(&saver->names);

@@ -146,12 +146,13 @@ void sw_wal_want_durable(struct sw_wal *wal, uint64_t sequence)
     }
 }
 
-int sw_wal_wait_durable(struct sw_wal *wal, uint64_t sequence)
+int sw_wal_wait_durable(struct sw_wal *wal, uint64_t sequence, const bool *stop)
 {
     const struct timespec rest = {.tv_nsec = 100000};
     while (sw_wal_durable(wal) < sequence) {
         pthread_mutex_lock(&wal->lock);
-        const bool is_over = wal->writer_ended || sw_wal_state(wal) == SW_WAL_BROKEN;
+        const bool is_over = wal->writer_ended || sw_wal_state(wal) == SW_WAL_BROKEN ||
+                             (stop != NULL && __atomic_load_n(stop, __ATOMIC_RELAXED));
         pthread_mutex_unlock(&wal->lock);
         if (is_over) {
             return sw_wal_durable(wal) < sequence ? -1 : 0;

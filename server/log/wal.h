@@ -131,8 +131,8 @@ uint64_t sw_wal_appended(const struct sw_wal *wal);
 void sw_wal_want_durable(struct sw_wal *wal, uint64_t sequence);
 
 /* Waits until the writes up to `sequence` are durable. Returns 0; or -1 if the log is broken or has
- * ended. */
-int sw_wal_wait_durable(struct sw_wal *wal, uint64_t sequence);
+ * ended, or *stop becomes true (atomic; NULL: never). */
+int sw_wal_wait_durable(struct sw_wal *wal, uint64_t sequence, const bool *stop);
 
 /* Returns the incarnation: random, never 0, new at each start and after sw_wal_replace. A sequence
  * only has a meaning within one incarnation. A caller that compares a sequence first reads

@@ -51,8 +51,18 @@ static int refuse_record(const struct sw_apply *apply, const char *what)
     return -1;
 }
 
-/* Waits for the oldest batch, and checks its status and its sequence. */
-static int finish_one(struct applying *applying)
+/* A batch has failed, and may have taken its number. */
+static void lose_position(struct applying *applying)
+{
+    applying->is_whole = false;
+    if (applying->apply->files != NULL) {
+        sw_replica_files_lose_position(applying->apply->files);
+    }
+}
+
+/* Ends the oldest batch, and checks its status and its sequence. If it has not completed, waits for
+ * it, or returns 0 unless `waits`. */
+static int finish_one(struct applying *applying, bool waits)
 {
     struct sw_batch *batch = &applying->batches[applying->oldest];
     uint64_t sequence = applying->sequences[applying->oldest];
@@ -60,13 +70,16 @@ static int finish_one(struct applying *applying)
     char full[FULL_BYTES];
     int status;
     while ((status = sw_batch_poll(target->queue, batch)) == SW_PENDING) {
+        if (!waits) {
+            return 0;
+        }
     }
     applying->oldest = (applying->oldest + 1) % IN_FLIGHT_MAX;
     applying->in_flight--;
     if (status == SW_OK && batch->write_sequence == sequence) {
         return 0;
     }
-    applying->is_whole = false;
+    lose_position(applying);
     snprintf(full, sizeof(full), "does not fit: %s",
              sw_apply_remedy(target->account, &target->info));
     return refuse_record(
@@ -80,7 +93,7 @@ static int finish_all(struct applying *applying)
 {
     int status = 0;
     while (applying->in_flight > 0) {
-        status = finish_one(applying) != 0 ? -1 : status;
+        status = finish_one(applying, true) != 0 ? -1 : status;
     }
     return status;
 }
@@ -88,7 +101,7 @@ static int finish_all(struct applying *applying)
 static int submit(struct applying *applying, const struct sw_apply_target *target,
                   const struct sw_batch *made, uint64_t sequence)
 {
-    if (applying->in_flight == IN_FLIGHT_MAX && finish_one(applying) != 0) {
+    if (applying->in_flight == IN_FLIGHT_MAX && finish_one(applying, true) != 0) {
         return -1;
     }
     unsigned at = (applying->oldest + applying->in_flight) % IN_FLIGHT_MAX;
@@ -97,11 +110,11 @@ static int submit(struct applying *applying, const struct sw_apply_target *targe
     applying->sequences[at] = sequence;
     int status = sw_batch_submit(target->queue, &applying->batches[at]);
     if (status != SW_OK) {
-        applying->is_whole = false;
+        lose_position(applying);
         return refuse_record(applying->apply, sw_status_text(status));
     }
     applying->in_flight++;
-    return 0;
+    return finish_one(applying, false); /* a snapshot must not have the number of one that failed */
 }
 
 /* Advances the table's sequence for a write that changed nothing: it has no batch. */

@@ -136,6 +136,13 @@ bool sw_replica_files_hold_snapshots(struct sw_replica_files *files)
     return files->saver == NULL || wait_until(files, is_held, 0);
 }
 
+void sw_replica_files_lose_position(struct sw_replica_files *files)
+{
+    if (files->saver != NULL) {
+        sw_saver_lose_position(files->saver);
+    }
+}
+
 /* --- what is kept aside ----------------------------------------------------------------------- */
 
 static bool is_durable(struct sw_replica_files *files, uint64_t sequence)

@@ -38,6 +38,9 @@ void sw_replica_files_log_moved(struct sw_replica_files *files);
 bool sw_replica_files_wait_for_loading(struct sw_replica_files *files);
 /* Stops new snapshots, because the table will be emptied. Waits for a running one. */
 bool sw_replica_files_hold_snapshots(struct sw_replica_files *files);
+/* Stops new snapshots and lets a running one fail, because the table lacks a write whose number it
+ * has. Does not wait. */
+void sw_replica_files_lose_position(struct sw_replica_files *files);
 /* Archives the files of a table whose writes up to `sequence` another server may lack. Waits until
  * the files have all of these writes: with a log until they are durable, without a log by writing a
  * snapshot. Then links the files into a directory of their own, and stops new snapshots. Returns 0;

@@ -11,8 +11,9 @@ import time
 from data_directory import Directory, durable
 from faults import Faults
 from harness import SANITIZED, Server, case, check, drawn_seed, equal, eventually, free_port, main, raises
-from replication import SMALL, Load, caught_up, info, replica_of, to_be_killed
+from replication import SMALL, Load, Relay, acknowledged, caught_up, info, replica_of, to_be_killed
 
+NARROW = ("--capacity", "1K", "--max-capacity", "4K")
 FILES = (*SMALL, "--log-segment-bytes", "1M")
 
 
@@ -227,6 +228,59 @@ def no_save_of_half_the_data():
             why = "this replica is receiving the data of its primary; try again when it has them"
             equal([str(replica.ask("TABLE", "SAVE", "default")), str(replica.ask("SAVE")), str(replica.ask("SAVE"))],
                   [f"ERR the table cannot be saved: {why}", f"ERR {why}", f"ERR {why}"])
+
+
+def write(primary):
+    """Waits until a replica has a new write."""
+    with primary.replies() as replies:
+        replies.ask("INCR", 1)
+        acknowledged(replies)
+
+
+def overfill(primary, relay, replica):
+    """Writes more than the replica has room for, and lets no new connection of it through."""
+    relay.target = 1
+    for first in range(0, 8000, 1000):
+        primary.ask("MSET", *(x for key in range(first, first + 1000) for x in (key, key)))
+    eventually(lambda: "does not fit: raise --max-capacity" in replica.log(), "a record is refused")
+
+
+@case
+def no_save_of_a_refused_record():
+    """no file has the number of a record that did not fit: neither SAVE nor the stop writes one, and a larger replica resumes before it"""
+    for log, several in (("no", False), ("yes", False), ("yes", True)):
+        with Directory() as directory, Server(*SMALL) as primary, Relay(primary.port) as relay:
+            flags = ("--data-dir", str(directory), "--appendonly", log)
+            check(not several or primary.ask("TABLE", "CREATE", "a") == "OK", "CREATE")
+            with replica_of(relay.port, *flags, *NARROW) as replica:
+                write(primary)
+                overfill(primary, relay, replica)
+                check("this replica is receiving the data" in str(replica.ask("SAVE")), "SAVE")
+            with replica_of(primary.port, *flags) as replica:
+                caught_up(primary, replica)
+                equal((resyncs(replica), info(replica)["sherwood_resumes"]), (0, "1"), f"resumed: {log}, {several}")
+
+
+@case
+def a_refused_record_beside_a_save():
+    """a save that waits for the number of a record that did not fit fails, and the replica receives all data again"""
+    faults = Faults()
+    with Directory() as directory, Server(*SMALL) as primary, Relay(primary.port) as relay:
+        equal(primary.ask("TABLE", "CREATE", "a"), "OK", "CREATE")
+        with replica_of(relay.port, "--data-dir", str(directory), "--appendonly", "yes", *NARROW,
+                        environment=faults.environment(), errors="no snapshot was written: this replica lacks a write") as replica:
+            write(primary)
+            write(primary)  # no snapshot has it
+            faults.rename.held = 1
+            replica.ask("BGSAVE")
+            eventually(lambda: faults.rename.waiting > 0, "the save has its image")
+            overfill(primary, relay, replica)
+            faults.end()
+            eventually(lambda: "no snapshot was written: this replica lacks a write" in replica.log(), "the save fails")
+            primary.ask("FLUSHALL")
+            relay.target = primary.port
+            caught_up(primary, replica)
+            equal((resyncs(replica), replica.ask("SAVE")), (2, "OK"), "snapshots")
 
 
 if __name__ == "__main__":
