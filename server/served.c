@@ -440,7 +440,9 @@ static int commit_created(struct sw_server *server)
 
 int sw_served_loaded(struct sw_server *server)
 {
-    __atomic_store_n(&server->ledger.loads, false, __ATOMIC_RELAXED);
+    if (sw_served_end_load(server) != 0) {
+        return -1;
+    }
     const int created = create_configured(server);
     /* with a log, each of them is a record */
     return created > 0 && server->wal == NULL ? commit_created(server) : created < 0 ? -1 : 0;

@@ -23,6 +23,10 @@ int sw_served_create(struct sw_server *server);
  * Call it when the directory is loaded. Returns 0, or -1 with a sentence logged. */
 int sw_served_loaded(struct sw_server *server);
 
+/* The data directory is loaded: the limits of all tables hold again. Tables that have passed them
+ * get only the slots that their keys need. Returns 0; or -1 with a sentence logged if that does not
+ * suffice. */
+int sw_served_end_load(struct sw_server *server);
 /* Returns whether the server is a replica: sw_ledger.follows. */
 bool sw_served_follows(const void *server);
 /* Opens the account of a table that is about to be created with the options of `config`. Returns 0,

@@ -8,8 +8,53 @@
 #include "server/observe/log.h"
 #include "server/served.h"
 #include "server/server_parts.h"
+#include "table/batch.h"
 #include "table/expiring.h"
 #include "table/info.h"
+
+/* Gives a table only the slots that its keys need. */
+static bool shrink(struct sw_table *table)
+{
+    struct sw_batch least = {.kind = SW_BATCH_RESIZE, .capacity = 1};
+    struct sw_queue *queue = NULL;
+    if (sw_queue_create(table, &queue) != SW_OK) {
+        return false;
+    }
+    const bool done = sw_batch_run(queue, &least) == SW_OK;
+    sw_queue_destroy(queue);
+    return done;
+}
+
+/* Shrinks tables until all are within the limits. A cache would evict entries. */
+static void shrink_tables(struct sw_server *server)
+{
+    const struct sw_tables_view *view = sw_tables_hold(server->tables);
+    for (uint32_t i = 0; i < view->catalog.count; i++) {
+        const struct sw_served *served = view->served[i];
+        if (served->config->engine != SW_ENGINE_CACHE &&
+            sw_ledger_passed(&server->ledger) != SW_LEDGER_PERMITS && !shrink(served->table)) {
+            sw_log(SW_LOG_NOTICE, "the table %s keeps all of its slots",
+                   view->catalog.places[i].name);
+        }
+    }
+    sw_tables_release(server->tables);
+}
+
+int sw_served_end_load(struct sw_server *server)
+{
+    shrink_tables(server);
+    const enum sw_ledger_refusal passed = sw_ledger_passed(&server->ledger);
+    if (passed != SW_LEDGER_PERMITS) {
+        const char *limit =
+            passed == SW_LEDGER_HOST_MAX ? "tables-host-memory-max" : "tables-memory-max";
+        sw_log(SW_LOG_ERROR,
+               "the keys of the data directory need more memory than %s: start with a larger --%s",
+               limit, limit);
+        return -1;
+    }
+    sw_ledger_end_load(&server->ledger);
+    return 0;
+}
 
 bool sw_served_follows(const void *argument)
 {

@@ -114,7 +114,7 @@ GROUPS = (
        "Choose a value in the range of the text: [Options](options.md)."),
       ("I/O thread|I/O loop|GPU", "Lower `--loops`, `--arena-bytes` or `--round-ops-max`, or raise the limits of the service."),
       ("seed", "Set `--seed`."), ("pass its maximum load|no such operation", "See the error of the request: [RESP](#resp)."),
-      ("default-ttl|tables of databases|tables cannot be saved|more than this max-capacity|cannot create the table|sections \[table|the tables of its primary|member of the shard is not|name %s of a table|memory-max|memory-min|was created for|dropped table", "Do what the text says after the colon or semicolon."), MEMORY)),
+      ("default-ttl|tables of databases|tables cannot be saved|keys of the data directory need|more than this max-capacity|cannot create the table|sections \[table|the tables of its primary|member of the shard is not|name %s of a table|memory-max|memory-min|was created for|dropped table", "Do what the text says after the colon or semicolon."), MEMORY)),
     ("Start: sockets and TLS",
      "`sherwoodd` logs the text. Wrong certificates and sockets of the service manager end it with status 2, a port in use with status 1. Later, handshakes\n"
      "that fail are in the log with the address of the client.",

@@ -197,7 +197,8 @@ static int run_with_other_slots(const struct replay *replay, struct sw_batch *ba
 }
 
 /* Ends a batch with this status. No other batch of the table is in flight. If the table cannot
- * grow, tries again with fewer slots of other tables, and then with fewer of its own. */
+ * grow, tries again with fewer slots of other tables, then with fewer of its own, and then beyond
+ * the limits of all tables. */
 static int end_at_once(struct replay *replay, struct sw_batch *batch, const struct sw_batch *made,
                        int status, char reason[SW_WAL_REASON_BYTES])
 {
@@ -206,6 +207,9 @@ static int end_at_once(struct replay *replay, struct sw_batch *batch, const stru
     }
     status = status == SW_E_FULL ? run_with_more_slots(replay, batch, made) : status;
     status = status == SW_E_FULL ? run_with_other_slots(replay, batch, made) : status;
+    if (status == SW_E_FULL && sw_account_pass(replay->of.account)) {
+        status = run_with_more_slots(replay, batch, made);
+    }
     replay->replayed->operations += made->count;
     return status == SW_OK ? 0 : refuse_batch(replay, status, reason);
 }

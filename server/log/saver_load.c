@@ -9,6 +9,7 @@
 #include "server/log/catalog_view.h"
 #include "server/log/saver_parts.h"
 #include "server/log/snapshot_write.h"
+#include "server/tables/ledger.h"
 #include "table/table.h"
 
 /* Lets the load continue with a table. */
@@ -123,6 +124,7 @@ enum sw_load_outcome sw_saver_load_catalog(struct sw_load *load, uint64_t number
     if (outcome == SW_LOAD_REFUSED && saver->tables != NULL &&
         !__atomic_load_n(load->stop, __ATOMIC_RELAXED)) { /* perhaps for lack of memory */
         sw_tables_begin_small(saver->tables, true);
+        (void)sw_account_pass(load->account);
         outcome = sw_saver_reset(load) == 0 ? restore(saver, &catalog, &header, reason) : outcome;
         sw_tables_begin_small(saver->tables, false);
     }

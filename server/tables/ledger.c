@@ -69,7 +69,8 @@ static bool exceeds(const struct sw_account *account, enum sw_growth_memory memo
                     uint64_t share, uint64_t most)
 {
     const uint64_t own = sw_list_is_linked(&account->link) ? share_of(account, memory) : 0;
-    return most != 0 && share + all - (own < all ? own : all) > most;
+    return most != 0 && !__atomic_load_n(&account->ledger->passes, __ATOMIC_RELAXED) &&
+           share + all - (own < all ? own : all) > most;
 }
 
 /* Returns the bytes that new arrays of `more` bytes need beside those that the account has. */
@@ -287,6 +288,33 @@ enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes
 void sw_account_replace(struct sw_account *account, bool replaces)
 {
     __atomic_store_n(&account->replaces, replaces, __ATOMIC_RELAXED);
+}
+
+bool sw_account_pass(const struct sw_account *account)
+{
+    return account != NULL && account->ledger != NULL &&
+           __atomic_load_n(&account->ledger->loads, __ATOMIC_RELAXED) &&
+           !__atomic_exchange_n(&account->ledger->passes, true, __ATOMIC_RELAXED);
+}
+
+enum sw_ledger_refusal sw_ledger_passed(struct sw_ledger *ledger)
+{
+    pthread_mutex_lock(&ledger->lock);
+    const uint64_t bytes = sum_of_shares(ledger, SW_GROWTH_OF_TABLE);
+    const uint64_t host = sum_of_shares(ledger, SW_GROWTH_ROWS_IN_HOST);
+    pthread_mutex_unlock(&ledger->lock);
+    if (!__atomic_load_n(&ledger->passes, __ATOMIC_RELAXED)) {
+        return SW_LEDGER_PERMITS;
+    }
+    return ledger->bytes_max != 0 && bytes > ledger->bytes_max ? SW_LEDGER_TABLES_MAX
+           : ledger->host_max != 0 && host > ledger->host_max  ? SW_LEDGER_HOST_MAX
+                                                               : SW_LEDGER_PERMITS;
+}
+
+void sw_ledger_end_load(struct sw_ledger *ledger)
+{
+    __atomic_store_n(&ledger->loads, false, __ATOMIC_RELAXED);
+    __atomic_store_n(&ledger->passes, false, __ATOMIC_RELAXED);
 }
 
 uint64_t sw_account_slots_max(const struct sw_account *account, const struct sw_table_info *info)

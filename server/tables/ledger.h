@@ -14,8 +14,10 @@
  * So no table takes memory that another one was promised. While a table grows, its old and its new
  * arrays count, except for sw_account_replace. Memory for expiry times counts as soon as it is
  * allocated, and is not refused. While a data directory is loaded, and on a replica, it does not
- * count. A table that moves to fewer slots gives memory back, so no limit refuses its new arrays;
- * they count.
+ * count. The files and the log of a directory may have a table at a moment at which it had the
+ * memory that another one has now, so the tables of a load may pass the limits until its end. A
+ * table that moves to fewer slots gives memory back, so no limit refuses its new arrays; they
+ * count.
  *
  * A refused growth is not queued: the write that needs it gets an error. Tables ask again with a
  * write a second later, or as soon as the ledger would permit that growth (sw_growth.is_eased).
@@ -38,8 +40,9 @@ struct sw_ledger {
     uint64_t bytes_max;   /* tables-memory-max; 0: no limit */
     uint64_t host_max;    /* tables-host-memory-max; 0: no limit */
     struct sw_list accounts;
-    bool loads; /* atomic: the tables of a data directory are being loaded. They had their memory,
-                   so no memory-max and no lowered max-capacity of a table limits it */
+    bool loads;  /* atomic: the tables of a data directory are being loaded. They had their memory,
+                    so no memory-max and no lowered max-capacity of a table limits it */
+    bool passes; /* atomic: sw_account_pass */
     bool (*follows)(const void *owner); /* whether the tables are those of a replica, likewise; its
                                            primary limits them. NULL: they are not */
     const void *owner;
@@ -100,6 +103,13 @@ enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes
  * them again. The replay of a log needs it: a RESIZE may have given the table slots that find no
  * room beside those of its keys. */
 void sw_account_replace(struct sw_account *account, bool replaces);
+/* Lets all tables pass the limits of the ledger until sw_ledger_end_load. Returns false if they
+ * could already, or no directory is being loaded. */
+bool sw_account_pass(const struct sw_account *account);
+/* Returns the limit that the tables have passed so. */
+enum sw_ledger_refusal sw_ledger_passed(struct sw_ledger *ledger);
+/* No directory is being loaded any more. */
+void sw_ledger_end_load(struct sw_ledger *ledger);
 /* Returns whether sw_account_set has lowered the limit of growth. */
 static inline bool sw_account_is_lowered(const struct sw_account *account)
 {
