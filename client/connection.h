@@ -28,7 +28,8 @@ struct sw_client_connection {
     int broken;                            /* 0, or the code that ended it */
     uint32_t in_flight;
     uint32_t direct; /* flights among these whose is_direct is set */
-    uint64_t moved;  /* the client's clock when a byte last moved, or the first flight began */
+    uint64_t moved;  /* the client's clock when a byte was last received, or sent while no request
+                        waited for its reply, or when the first flight began */
 
     /* The slots of frames that are not completely sent, in order. */
     uint32_t queue[SW_CLIENT_FLIGHTS_MAX];

@@ -223,11 +223,14 @@ static size_t gather(struct sw_client_connection *connection, struct iovec *iov)
     return n;
 }
 
-/* Notes that `bytes` of the queue were sent, and removes the frames that are complete. */
+/* Notes that `bytes` of the queue were sent, and removes the frames that are complete. Bytes of
+ * later requests do not lengthen the wait of one that was sent before. */
 static void count_sent(struct sw_client_connection *connection, uint64_t bytes)
 {
     connection->client->traffic.bytes_sent += bytes;
-    connection->moved = connection->client->clock;
+    if (connection->in_flight == connection->queue_count) {
+        connection->moved = connection->client->clock;
+    }
     connection->queue_offset += bytes;
     while (connection->queue_count > 0) {
         struct sw_client_flight *flight =

@@ -100,7 +100,7 @@ struct sherwood;
 struct sherwood_options {
     size_t size;            /* sizeof(struct sherwood_options) */
     int connect_timeout_ms; /* for the connection, then for the greeting; 0: 5000 */
-    int request_timeout_ms; /* limit of the time without a byte sent or received; 0: 30000 */
+    int request_timeout_ms; /* without a byte received, or sent of the oldest request; 0: 30000 */
     /* Connections of the handle, 1 to SHERWOOD_STRIPES_MAX; 0: 1. A request goes to the one that
      * has the fewest requests in flight. With more than one, requests that are in flight at the
      * same time may take effect in any order, but the writes of one blocking call keep theirs. */

@@ -230,6 +230,39 @@ Test(connections, one_is_silent)
     lose_one(true);
 }
 
+static void takes_all(int fd, void *user)
+{
+    uint8_t body[4096];
+    (void)user;
+    if (sw_fake_hello(fd, 8, 8, 128, 64)) {
+        while (read(fd, body, sizeof(body)) > 0) {
+        }
+    }
+}
+
+/* A program that goes on to submit requests notices all the same that the server is silent. */
+Test(connections, later_requests_do_not_lengthen_a_wait)
+{
+    enum { REQUESTS = 40 };
+    static struct sherwood_request requests[REQUESTS];
+    static uint64_t keys[8], values[REQUESTS][8];
+    int submitted = 0, rc = SHERWOOD_E_PENDING;
+    sw_fake_start_with(&server, takes_all, NULL, SW_FAKE_PARALLEL);
+    cr_assert_eq(connect_with(1, 1000), SHERWOOD_OK);
+    for (; submitted < REQUESTS && rc == SHERWOOD_E_PENDING; submitted++) {
+        requests[submitted] = (struct sherwood_request){.size = sizeof(struct sherwood_request),
+                                                        .operation = SHERWOOD_GET,
+                                                        .count = 8,
+                                                        .keys = keys,
+                                                        .previous = values[submitted]};
+        cr_assert_eq(sherwood_submit(client, &requests[submitted]), SHERWOOD_OK);
+        rc = sherwood_wait_for(client, &requests[0], 100);
+    }
+    cr_expect_eq(rc, SHERWOOD_E_TIMEOUT, "%d requests were submitted, then: %d", submitted, rc);
+    sherwood_close(client);
+    sw_fake_stop(&server);
+}
+
 static void closes_after_one(int fd, void *user)
 {
     uint8_t body[4096];
