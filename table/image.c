@@ -110,17 +110,23 @@ void sw_image_drop(struct sw_image *image)
 void sw_image_claim(struct sw_table *table)
 {
     atomic_fetch_add_explicit(&table->image_claims, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&table->claims_begun, 1, memory_order_release);
 }
 
 void sw_image_unclaim(struct sw_table *table)
 {
     assert(sw_image_is_claimed(table));
-    atomic_fetch_sub_explicit(&table->image_claims, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&table->image_claims, 1, memory_order_release);
 }
 
 bool sw_image_is_claimed(const struct sw_table *table)
 {
-    return atomic_load_explicit(&table->image_claims, memory_order_relaxed) > 0;
+    return atomic_load_explicit(&table->image_claims, memory_order_acquire) > 0;
+}
+
+uint32_t sw_image_claims(const struct sw_table *table)
+{
+    return atomic_load_explicit(&table->claims_begun, memory_order_acquire);
 }
 
 uint32_t sw_table_images(const struct sw_table *table)

@@ -47,6 +47,9 @@ void sw_image_drop(struct sw_image *image); /* NULL is allowed */
 void sw_image_claim(struct sw_table *table);
 void sw_image_unclaim(struct sw_table *table);
 bool sw_image_is_claimed(const struct sw_table *table);
+/* Returns the number of claims that have begun; it wraps. If it is the same before and after an
+ * image was taken without a claim, none began meanwhile. */
+uint32_t sw_image_claims(const struct sw_table *table);
 
 /* Returns the number of images taken and not yet dropped. */
 uint32_t sw_table_images(const struct sw_table *table);

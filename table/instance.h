@@ -45,7 +45,8 @@ struct sw_table {
     pthread_mutex_t queues_lock;
     struct sw_queue *queues; /* under `queues_lock` */
     struct sw_sums sums; /* likewise: of destroyed queues, and of batches that belong to no queue */
-    _Atomic uint32_t images, image_claims;
+    _Atomic uint32_t images;
+    _Atomic uint32_t image_claims, claims_begun; /* claims that have not ended; all so far */
     _Atomic bool may_expire; /* some batch has given or removed expiry times, or will */
     _Atomic bool is_counted; /* the sequencer has counted that */
 };

@@ -428,6 +428,12 @@ bool sw_image_is_claimed(const struct sw_table *table)
     return false;
 }
 
+uint32_t sw_image_claims(const struct sw_table *table)
+{
+    (void)table;
+    return 0;
+}
+
 uint32_t sw_table_images(const struct sw_table *table)
 {
     (void)table;

@@ -75,8 +75,14 @@ static void say_why(struct sw_table *table, int status, char reason[SW_SNAPSHOT_
 static int try_image(struct sw_queue *queue, struct sw_table *table, bool first, bool borrow,
                      struct sw_image **out)
 {
+    const uint32_t claims = sw_image_claims(table);
     int status =
         first || !sw_image_is_claimed(table) ? sw_image_take(queue, borrow, out) : SW_E_BUSY;
+    if (status == SW_OK && !first && sw_image_claims(table) != claims) {
+        sw_image_drop(*out); /* it may have a number that the other caller gives back */
+        *out = NULL;
+        status = SW_E_BUSY;
+    }
     /* another image has the memory, and its holder will drop it soon */
     return first && status == SW_E_NOMEM && sw_table_images(table) > 0 ? SW_E_BUSY : status;
 }

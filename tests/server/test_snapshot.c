@@ -242,6 +242,56 @@ Test(snapshot, an_image_is_given_up_for_another)
     sw_table_destroy(table);
 }
 
+struct taker {
+    struct sw_table *table;
+    uint64_t last; /* the highest number that an image may have */
+    unsigned above;
+    bool stop; /* atomic */
+};
+
+static void *take_images(void *context)
+{
+    struct taker *taker = context;
+    struct sw_image *image = NULL;
+    while (!__atomic_load_n(&taker->stop, __ATOMIC_RELAXED)) {
+        cr_assert_eq(sw_snapshot_image(taker->table, false, false, NULL, NULL, &image), SW_OK);
+        taker->above += sw_image_sequence(image) > taker->last;
+        sw_image_drop(image);
+    }
+    return NULL;
+}
+
+/* A RESIZE below a claim gives its number back, as that of a replica does. No image has the number,
+ * also if it was begun before the claim. */
+Test(snapshot, no_image_has_what_a_claim_hides)
+{
+    struct sw_table *table = new_table();
+    struct sw_queue *queue = NULL;
+    pthread_t threads[2];
+    set(table, 0, 100);
+    cr_assert_eq(sw_queue_create(table, &queue), SW_OK);
+    struct taker takers[2] = {{.table = table, .last = sw_table_last_sequence(table)}};
+    takers[1] = takers[0];
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(pthread_create(&threads[i], NULL, take_images, &takers[i]), 0);
+    }
+    for (unsigned i = 0; i < 3000; i++) {
+        struct sw_batch resize = {.kind = SW_BATCH_RESIZE, .capacity = 512 + i % 2 * 512};
+        sw_image_claim(table);
+        cr_assert_eq(sw_batch_run(queue, &resize), SW_OK);
+        sw_table_set_sequence(table, takers[0].last);
+        sw_image_unclaim(table);
+        usleep(10);
+    }
+    for (int i = 0; i < 2; i++) {
+        __atomic_store_n(&takers[i].stop, true, __ATOMIC_RELAXED);
+        pthread_join(threads[i], NULL);
+        cr_assert_eq(takers[i].above, 0, "%u images", takers[i].above);
+    }
+    sw_queue_destroy(queue);
+    sw_table_destroy(table);
+}
+
 static bool is_outdated(const struct sw_snapshot_write *write)
 {
     return write->context != NULL;
