@@ -122,6 +122,7 @@ struct sw_client_frame {
     struct sherwood_piece single;
     const struct sherwood_segment *segments; /* if the header has_segments */
     uint32_t segments_count;
+    bool gives_ids; /* the frame has the ids of the segments' tables */
     bool is_constant;
     const struct sw_client_trace *trace; /* NULL: that of the handle */
     const uint64_t *times_ms;            /* times of the keys, if the header has_times */

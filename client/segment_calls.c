@@ -166,6 +166,8 @@ int sherwood_submit_segments(struct sherwood *client, struct sherwood_request *r
 
 /* The most frames of a call in flight. Each takes 4 KiB of the stack. */
 #define FRAMES_MAX 4
+/* How often a call begins again because another table lies in a place. */
+#define RENEWALS_MAX 100
 /* The most records of a call in the ring. */
 #define RECORDS_MAX SW_CLIENT_FLIGHTS_MAX
 
@@ -190,6 +192,7 @@ struct read {
     const struct sherwood_segment *segments;
     size_t count;
     struct place at;
+    uint32_t renewals; /* how often another table lay in a place */
 };
 
 /* Returns `count` keys of a segment, from key `at` on, which is a multiple of 64. */
@@ -282,6 +285,7 @@ static int queue_frames(struct sherwood *client, struct read *read, struct part 
         }
         struct sw_client_frame frame =
             frame_of(read->operation, parts[i].segments, parts[i].count, parts[i].room);
+        frame.gives_ids = true;
         status = sw_client_queue_for_call(client, NULL, &frame, call);
     }
     return status;
@@ -305,15 +309,52 @@ static int queue_records(struct sherwood *client, struct read *read, struct part
     return status;
 }
 
-/* Sends the next frames of the call, and waits for their replies. Continues with a new primary, as
- * other reads do: a read that is sent twice does no harm. `single`: each frame is of one table, and
- * goes through the ring. */
+/* Is segment i the first one of its table? */
+static bool is_first(const struct read *read, size_t i)
+{
+    size_t first = 0;
+    while (read->segments[first].table != read->segments[i].table) {
+        first++;
+    }
+    return first == i;
+}
+
+/* Requests the facts of the call's tables again, because another table may lie in the place of one.
+ * `stale`: only of tables whose facts are older than a refused record of the ring. Returns
+ * SHERWOOD_OK if all have the shape of before. */
+static int renew_tables(struct sherwood *client, const struct read *read, bool stale)
+{
+    struct sw_client_table *const table = client->table;
+    int status = SHERWOOD_OK;
+    for (size_t i = 0; i < read->count && status == SHERWOOD_OK; i++) {
+        client->table = &read->segments[i].table->own;
+        if ((!stale || client->table->changes != client->changes) && is_first(read, i)) {
+            status = sw_client_table_renew(client, SHERWOOD_E_TABLE);
+        }
+    }
+    client->table = table;
+    return status;
+}
+
+/* Continues after refusals, as other reads do: with a new primary, or with the tables that lie in
+ * the places now. A read that is sent twice does no harm. */
+static int follow(struct sherwood *client, struct read *read, const struct sw_client_call *call,
+                  int *follows)
+{
+    size_t unused = 0;
+    const bool was_changed = call->status == SHERWOOD_E_TABLE && !call->has_failed;
+    return was_changed && ++read->renewals <= RENEWALS_MAX
+               ? renew_tables(client, read, false)
+               : sw_client_follow_call(client, call, follows, &unused);
+}
+
+/* Sends the next frames of the call, and waits for their replies. `single`: each frame is of one
+ * table, and goes through the ring. */
 static int run_frames(struct sherwood *client, struct read *read, bool single, int *follows)
 {
     struct part parts[FRAMES_MAX];
     const struct read before = *read;
     struct sw_client_call call = {.refused_from = SW_CLIENT_NOT_REFUSED};
-    size_t unused = 0;
     const int status = single ? queue_records(client, read, &parts[0], &call)
                               : queue_frames(client, read, parts, &call);
     const int ended = sw_client_finish_call(client, &call);
@@ -325,7 +366,7 @@ static int run_frames(struct sherwood *client, struct read *read, bool single, i
     }
     *read = before;
     call.done_to = 0;
-    return status != SHERWOOD_OK ? ended : sw_client_follow_call(client, &call, follows, &unused);
+    return status != SHERWOOD_OK ? ended : follow(client, read, &call, follows);
 }
 
 int sherwood_read_segments(struct sherwood *client, enum sherwood_operation operation,
@@ -340,6 +381,9 @@ int sherwood_read_segments(struct sherwood *client, enum sherwood_operation oper
         return status;
     }
     struct read read = {.operation = operation, .segments = segments, .count = count};
+    if (client->regions != NULL) { /* records of the ring then have the ids of their tables */
+        (void)renew_tables(client, &read, true);
+    }
     const bool single = fit_ring(client, &read);
     int follows = 0;
     while (status == SHERWOOD_OK && read.at.segment < count) {

@@ -42,8 +42,9 @@ uint64_t sw_client_segments_answer(const struct sw_client_flight *flight, bool h
     return bytes;
 }
 
-int sw_client_segments_encode(const struct sw_client_flight *flight, const struct sw_trace *trace,
-                              uint64_t body_bytes, uint8_t *out, size_t out_bytes)
+int sw_client_segments_encode(const struct sw_client_flight *flight, bool gives_ids,
+                              const struct sw_trace *trace, uint64_t body_bytes, uint8_t *out,
+                              size_t out_bytes)
 {
     struct sw_frame_segments lists = {.count = flight->segments_count};
     for (uint32_t i = 0; i < flight->segments_count; i++) {
@@ -51,6 +52,7 @@ int sw_client_segments_encode(const struct sw_client_flight *flight, const struc
         lists.tables[i] = segment->table->own.number;
         lists.counts[i] = segment->count;
         lists.value_bytes[i] = server_of(segment)->value_bytes;
+        lists.table_ids[i] = gives_ids ? segment->table->own.id : 0;
     }
     return sw_frame_segments_encode(&flight->header, &lists, trace, body_bytes, out, out_bytes);
 }

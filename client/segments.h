@@ -17,8 +17,10 @@ uint64_t sw_client_segment_value_bytes(const struct sherwood_segment *segment);
 uint64_t sw_client_segments_body(const struct sw_client_flight *flight);
 uint64_t sw_client_segments_answer(const struct sw_client_flight *flight, bool has_values,
                                    bool has_found);
-/* Writes the head of the frame to `out`. Returns its bytes, or an error of the encoder. */
-int sw_client_segments_encode(const struct sw_client_flight *flight, const struct sw_trace *trace,
-                              uint64_t body_bytes, uint8_t *out, size_t out_bytes);
+/* Writes the head of the frame to `out`, with the ids of the tables if `gives_ids`. Returns its
+ * bytes, or an error of the encoder. */
+int sw_client_segments_encode(const struct sw_client_flight *flight, bool gives_ids,
+                              const struct sw_trace *trace, uint64_t body_bytes, uint8_t *out,
+                              size_t out_bytes);
 
 #endif

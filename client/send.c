@@ -58,8 +58,8 @@ static int encode_head(struct sw_client_flight *flight, const struct sw_client_f
                                      SW_FRAME_HEAD_BYTES_MAX);
     }
     if (frame->segments != NULL) {
-        return sw_client_segments_encode(flight, trace, body_bytes, frame->long_head,
-                                         SW_FRAME_HEAD_BYTES_MAX);
+        return sw_client_segments_encode(flight, frame->gives_ids, trace, body_bytes,
+                                         frame->long_head, SW_FRAME_HEAD_BYTES_MAX);
     }
     if (frame->words != NULL) {
         return sw_frame_words_encode(&flight->header, frame->words, frame->words_count,

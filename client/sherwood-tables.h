@@ -56,7 +56,8 @@ struct sherwood_segment {
  * have read the others. On an error the contents of `values` and `found` are undefined. The
  * sentence names the segment, from 0 on: the one of the call by the ring, else the one of the
  * frame. SHERWOOD_E_TABLE, SHERWOOD_E_REQUEST: as sherwood_get, or the server is older than
- * segments. Not for handles of clusters. */
+ * segments. SHERWOOD_E_TABLE also if another table with equal widths and other values lies in a
+ * place. Not for handles of clusters. */
 SHERWOOD_MUST_CHECK int sherwood_get_segments(struct sherwood *client,
                                               const struct sherwood_segment *segments,
                                               size_t count);

@@ -150,6 +150,23 @@ def segments():
 
 
 @case
+def segments_behind_swaps():
+    """a read of several tables follows SWAP, and notices a table of other values and equal widths: the next one reads them as they are"""
+    with daemon("--capacity", "4K") as server, sherwood.connect(server.unix) as c:
+        for name, kind in (("a", "f32"), ("b", "f32"), ("c", "u32")):
+            create(server, name, "value-bytes", "8", "value-type", kind)
+            with c.table(name) as table:
+                table.set_many([1], np.full((1, 2), ord(name), table.value_dtype))
+        parts = [("a", [1]), (None, [1]), ("b", [1]), ("a", [1, 2])]
+        read = lambda: [(values.dtype.name, int(values[0].flat[0])) for values, _ in c.get_segments(parts)]
+        equal([*read(), c.swap("a", "b"), *read()][::2], [("float32", 97), ("float32", 98), None, ("uint64", 0), ("float32", 98)], "SWAP")
+        for other, seen in (("c", ("uint32", 99)), ("c", ("float32", 98))):
+            c.swap("a", other, force=True)
+            raises(sherwood.Refused, "a table of another shape lies in the place of 'a'", read)
+            equal([read()[0], read()[3]], [seen] * 2, "the table that lies there now")
+
+
+@case
 def segments_among_other_calls():
     """reads of several tables keep their place among the calls of submit and aio, and open their tables again behind a lost connection"""
     async def in_order(aio):

@@ -386,6 +386,12 @@ def segments_in_regions():
             read.list[1].keys = ctypes.addressof(keys)
             equal(moved(), [0, 2], "by the socket")
             read.list[1].keys = client.shared(bytes(read.keys[1]))
+            with server.replies() as replies:
+                table(replies, "CREATE", "narrow", "key-bits", "32", "resp-keys", "decimal")
+                table(replies, "SWAP", "t", "narrow", "FORCE")
+                equal((read.run(), "another shape lies in the place of 't'" in client.error()), (E_TABLE, True), client.error())
+                table(replies, "SWAP", "t", "narrow", "FORCE")
+                equal(moved(), [2, 0], "the way back")
             with client.open("t") as again, server.replies() as replies:
                 read.list[1].table = again.pointer
                 table(replies, "DROP", "t")
