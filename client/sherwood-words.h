@@ -46,7 +46,8 @@ SHERWOOD_MUST_CHECK int sherwood_set_range(struct sherwood *client, const void *
                                            uint32_t bytes, uint64_t *found);
 /* Returns how many keys kept their value in the last sherwood_run of INCREMENT or DECREMENT,
  * because the new value would have been too large or negative. This is not an error: the other keys
- * were changed. `previous` shows which keys they are. */
+ * were changed. `previous` shows which keys they are, and also those of operations on rows, such as
+ * INCRBY and APPEND, which are not counted. */
 uint64_t sherwood_overflows(const struct sherwood *client);
 /* Returns the largest count of keys that a request like this one may have: frame_ops_max, or fewer
  * if the server's frame_bytes_max has no room for that many. It ignores the count, and checks

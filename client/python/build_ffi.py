@@ -118,6 +118,9 @@ struct swpy_details {
 int swpy_run(struct sherwood *client, int operation, const void *keys, const void *values,
              size_t count, void *previous, uint8_t *found, const void *fill, uint64_t *bits,
              const struct swpy_details *details);
+bool swpy_may_keep(int operation);
+size_t swpy_kept(int operation, const uint64_t *found, const void *previous, const void *operands,
+                 size_t count, uint32_t bytes);
 void swpy_spread(const uint64_t *bits, size_t count, uint8_t *found, void *previous,
                  size_t value_bytes, const void *fill);
 struct swpy_memory { void *address; size_t bytes; int descriptor; };

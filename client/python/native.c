@@ -14,6 +14,8 @@
 #include "client/handle.h"
 #include "client/memory.h"
 #include "proto/operation.h"
+#include "proto/ops/number_apply.h"
+#include "proto/ops/string_apply.h"
 
 /* A call runs in parts of at most this many keys, so that the bits of a part need at most 2 MiB.
  * Each part has many frames, so that waiting between two parts costs little. */
@@ -61,6 +63,51 @@ void swpy_spread(const uint64_t *bits, size_t count, uint8_t *found, void *previ
 static const void *skip(const void *array, size_t bytes)
 {
     return array == NULL ? NULL : (const uint8_t *)array + bytes;
+}
+
+bool swpy_may_keep(int operation)
+{
+    return SW_OPS_HAS(SW_OPS_STRING | SW_OPS_FITTING, sw_operation_op((uint32_t)operation));
+}
+
+/* Does some number of a row keep its value? */
+static bool keeps_number(uint32_t op, const uint8_t *row, const uint8_t *operand, uint32_t bytes)
+{
+    const uint32_t width = SW_OPS_HAS(SW_OPS_64_BITS, op) ? 8 : 4;
+    bool keeps = false;
+    for (uint32_t at = 0; at + width <= bytes; at += width) {
+        uint64_t before = 0, more = 0;
+        uint32_t narrow = 0;
+        memcpy(&before, row + at, width); /* the low bytes come first */
+        memcpy(&more, operand + at, width);
+        keeps |= width == 8 ? !sw_64_bits_after(op, before, more, &before)
+                            : !sw_f32_after((uint32_t)before, (uint32_t)more, &narrow);
+    }
+    return keeps;
+}
+
+static bool keeps_string(uint32_t op, bool found, const uint8_t *row, const uint8_t *operand,
+                         uint32_t bytes)
+{
+    const uint32_t room = bytes - SW_STRING_HEAD_BYTES;
+    struct sw_string_space space;
+    uint32_t size = 0;
+    return sw_string_after(sw_string_verb(op), found, sw_string_at(row, room),
+                           sw_string_at(operand, room), room, &space, &size) != SW_STRING_DONE;
+}
+
+size_t swpy_kept(int operation, const uint64_t *found, const void *previous, const void *operands,
+                 size_t count, uint32_t bytes)
+{
+    const uint32_t op = sw_operation_op((uint32_t)operation);
+    const bool is_string = SW_OPS_HAS(SW_OPS_STRING, op);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *row = skip(previous, i * bytes), *operand = skip(operands, i * bytes);
+        kept += is_string ? keeps_string(op, sherwood_found(found, i), row, operand, bytes)
+                          : keeps_number(op, row, operand, bytes);
+    }
+    return kept;
 }
 
 /* `at`: index of the first key of this part in the call. */

@@ -40,6 +40,15 @@ int swpy_run(struct sherwood *client, int operation, const void *keys, const voi
 void swpy_spread(const uint64_t *bits, size_t count, uint8_t *found, void *previous,
                  size_t value_bytes, const void *fill);
 
+/* Does the operation on rows leave a value that cannot take the operand, without an overflow in the
+ * reply? INCRBY, INCRBYFLOAT and APPEND leave the string, the others the numbers that do not fit.
+ */
+bool swpy_may_keep(int operation);
+/* Returns how many of `count` rows of `bytes` bytes such an operation has left, or a number of
+ * them. The row of an absent key, whose found bit is 0, counts as zeros. */
+size_t swpy_kept(int operation, const uint64_t *found, const void *previous, const void *operands,
+                 size_t count, uint32_t bytes);
+
 /* Memory for regions of any handles. `descriptor` is -1 before swpy_memory_make, and after a
  * failure. */
 struct swpy_memory {

@@ -10,6 +10,7 @@ import numpy as np
 
 import wire
 from harness import Server, case, drawn_seed, equal, main
+from package import daemon, sherwood
 
 SEED = drawn_seed()
 CPU = ("--backend", "cpu", "--capacity", "64K", "--frame-ops-max", "0")
@@ -250,6 +251,23 @@ def other_numbers():
             reply = wire.exchange(connection, wire.cache_frame(getattr(wire, f"ADD_{name}"), [1], [bytes(20)], value_bytes=20))
             equal((reply.status, reply.message), (
                 wire.UNKNOWN_OPERATION, f"the robin_hood engine has no ADD_{name} for rows: values are not rows of this number type (see --value-type)"), name)
+
+
+@case
+def kept_values():
+    """run_many of Python counts the keys whose value cannot take the operand, and stays"""
+    top = 2**64 - 1
+    for kind, operation, stored, operands, kept in (
+            ("string", "incrby", [b"one", b"7"], [b"1", b"x", b"1"], 2), ("string", "append", [b"x" * 10, b""], [b"y" * 7] * 3, 1),
+            ("string", "incrbyfloat", [b"1.5", b""], [b"1e3"] * 3, 1), ("f64", "increment_f64", [[1.7e308, 0], [1, 1]], [[1e308, 1]] * 3, 1),
+            ("u64", "increment_u64", [[top, 1], [1, 1]], [[1, 1]] * 3, 1), ("u64", "decrement_u64", [[0, 5], [2, 2]], [[1, 1]] * 3, 2),
+            ("i64", "increment_i64", [[1, 2**63 - 1], [1, 1]], [[1, 1]] * 3, 1), ("f32", "increment_f32", [[3e38] * 4, [1] * 4], [[3e38] * 4] * 3, 1)):
+        with daemon("--value-bytes", "16", "--value-type", kind) as server, sherwood.connect(server.unix) as c:
+            for want in ((), "previous"):
+                c.delete_many([9])
+                c.set_many([1, 2], stored if kind == "string" else np.array(stored, c.value_dtype))
+                result = c.run_many(operation, [1, 2, 9], operands if kind == "string" else np.array(operands, c.value_dtype), want=want)
+                equal((result.overflows, result.previous is None, result.found), (kept, not want, None), operation)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ class Result(NamedTuple):
     evicted_keys: Optional[np.ndarray[Any, Any]]  # in no particular order; the next two arrays belong to these keys
     evicted_values: Optional[np.ndarray[Any, Any]]
     evicted_scores: Optional[np.ndarray[Any, Any]]
-    overflows: int  # keys that kept their value in an increment or decrement
+    overflows: int  # keys that kept their value, or a number of it, because it cannot take the operand
 
 
 def run_many(link: Link, layout: Layout, operation: str, keys: Any, values: Any, scores: Any,
@@ -57,8 +57,11 @@ def run_many(link: Link, layout: Layout, operation: str, keys: Any, values: Any,
         raise Refused(f"{operation} takes no values: leave values out")
     given = None if scores is None else _arrays.take_values(scores, np.dtype(np.uint64), shape, "scores")
 
+    counts = bool(lib.swpy_may_keep(OPERATIONS[operation]))  # in rows, whose replies count no overflows
+    needed = wanted | {"previous", "found"} if counts else wanted
+
     def room(name: str, dtype: Any, of: tuple[int, ...]) -> Optional[np.ndarray[Any, Any]]:
-        return np.empty(of, dtype) if name in wanted else None
+        return np.empty(of, dtype) if name in needed else None
 
     words = ((count + 63) // 64,)
     previous = room("previous", layout.value_dtype, value_shape)
@@ -89,10 +92,13 @@ def run_many(link: Link, layout: Layout, operation: str, keys: Any, values: Any,
         link.end_flight(memories, code)
         link.check(code)
         overflows = int(lib.sherwood_overflows(pointer))
+    if counts:
+        overflows = int(lib.swpy_kept(OPERATIONS[operation], ffi.cast("uint64_t *", buffers[3]), buffers[2], buffers[1], count,
+                                      layout.value_bytes))
     gone = int(cache.evicted_count) if cache else 0
     keys_out, values_out, scores_out = (None if array is None else array[:gone] for array in evicted)
-    return Result(previous, _bools(found, shape), out, _bools(not_admitted, shape), keys_out, values_out,
-                  scores_out, overflows)
+    return Result(previous if "previous" in wanted else None, _bools(found, shape) if "found" in wanted else None, out,
+                  _bools(not_admitted, shape), keys_out, values_out, scores_out, overflows)
 
 
 def _bools(bits: Optional[np.ndarray[Any, Any]],

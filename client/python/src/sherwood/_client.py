@@ -402,7 +402,9 @@ class Client(ClientCalls, TableCalls):
 
         want: the names of the results: "previous", "found", "scores", "not_admitted", "evicted".
         scores: uint64 of the shape of the keys, or one integer: the number of uses, or the score.
-        Only a cache has scores, evicted entries and keys that were not admitted. sherwood.h defines each.
+        Only a cache has scores, evicted entries and keys that were not admitted. sherwood.h defines each. A value
+        that cannot take the operand stays, and `overflows` counts it: an increment too large, incrby of a text
+        that is no integer, append to a string that would be too long.
         """
         return _cache.run_many(self._link, self._layout(), operation, keys, values, scores, want)
 
