@@ -136,6 +136,7 @@ uint32_t swpy_connections(const struct sherwood *client);
 uint64_t swpy_last_write(const struct sherwood *client);
 uint64_t swpy_log(const struct sherwood *client);
 int swpy_wait_durable(struct sherwood *client, uint64_t log, uint64_t sequence, int timeout_ms);
+void swpy_waited(struct sherwood *client);
 bool swpy_has_written(const struct sherwood *client);
 void swpy_forget(struct sherwood *client);
 uintptr_t swpy_jax_handler(void);

@@ -13,6 +13,7 @@
 
 #include "client/handle.h"
 #include "client/memory.h"
+#include "client/step.h"
 #include "proto/operation.h"
 #include "proto/ops/number_apply.h"
 #include "proto/ops/string_apply.h"
@@ -225,6 +226,14 @@ uint64_t swpy_log(const struct sherwood *client)
 int swpy_wait_durable(struct sherwood *client, uint64_t log, uint64_t sequence, int timeout_ms)
 {
     return sw_client_wait_durable(client, log, sequence, timeout_ms);
+}
+
+void swpy_waited(struct sherwood *client)
+{
+    struct sherwood *root = client->root;
+    const uint64_t now_ms = sw_client_now_ms();
+    root->clock += now_ms - root->polled_ms;
+    root->polled_ms = now_ms;
 }
 
 bool swpy_has_written(const struct sherwood *client)

@@ -73,6 +73,9 @@ uint64_t swpy_last_write(const struct sherwood *client);
 uint64_t swpy_log(const struct sherwood *client);
 /* Does what sherwood_wait_durable does, for the writes up to `sequence` of a log. */
 int swpy_wait_durable(struct sherwood *client, uint64_t log, uint64_t sequence, int timeout_ms);
+/* The program has waited on the descriptor since the last call of the library, with requests in
+ * flight: this time counts towards the time-out, as the time of waiting calls does. */
+void swpy_waited(struct sherwood *client);
 /* Returns whether the handle has sent a request that may change the table. */
 bool swpy_has_written(const struct sherwood *client);
 

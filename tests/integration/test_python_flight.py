@@ -17,7 +17,7 @@ import types
 import weakref
 
 from collector import Collector
-from harness import Server, at_once, case, check, equal, eventually, main
+from harness import SLOWER, Server, at_once, case, check, equal, eventually, main
 from package import LIB, daemon, in_child, np, pause, raises, same, sherwood
 
 U8 = np.uint64
@@ -320,6 +320,30 @@ def daemon_is_silent():
             same(await c.aio.get_many([1], default=0), np.array([1], U8))
         asyncio.run(silent())
         equal((c[1], c.submit.get_many([1], default=0).result()[0]), (1, 1))
+
+
+@case
+def later_calls():
+    """calls on a daemon that is silent end with Timeout, although `submit` and `aio` go on to send others"""
+    with daemon() as server, sherwood.connect(server.unix, timeout=1.0) as c:
+        c.submit.get_many([1]).result()
+
+        async def silent():
+            await c.aio.get_many([1])
+            pause(server)
+            try:
+                submitted, awaited, began = [c.submit.get_many([1])], [c.aio.get_many([1])], time.monotonic()
+                while not (submitted[0].done() and awaited[0].done()):
+                    check(time.monotonic() < began + 10 * SLOWER, "the first calls have not ended")
+                    submitted.append(c.submit.get_many([1]))
+                    awaited.append(c.aio.get_many([1]))
+                    await asyncio.sleep(0.2)
+                for first in (submitted[0], awaited[0]):
+                    raises(sherwood.Timeout, "no byte moved", first.result)
+            finally:
+                os.kill(server.pid(), signal.SIGCONT)
+            await asyncio.gather(*awaited, return_exceptions=True)
+        asyncio.run(silent())
 
 
 @case

@@ -75,7 +75,6 @@ class Reader:
 
     def tick(self) -> None:
         self._timer = None
-        self.engine.tick()
         if not self.engine.is_idle:
             self.soon()
 

@@ -450,7 +450,8 @@ def connect(address: Union[str, Sequence[str]], *, stripes: int = 1, timeout: fl
 
     stripes: connections of the client, 1 to 256. With more than one, calls that are in flight at the
     same time may take effect in any order, but the writes of one call keep their order.
-    timeout: a call ends with Timeout after this many seconds without a byte sent or received. connect_timeout: seconds.
+    timeout: a call ends with Timeout after this many seconds without a byte sent or received; bytes of later calls do not
+    count. connect_timeout: seconds.
     value_dtype: the dtype of this program's values, if it is not the server's unsigned integer: float64 for
     8 bytes, float32 for the rows of a cache. The server stores the bytes unchanged.
 

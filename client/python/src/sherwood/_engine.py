@@ -8,14 +8,13 @@ the order in which they were pushed; with several, the frames of one write still
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from typing import Any, Callable, Optional
 
 import numpy as np
 
 from . import _trace
-from ._errors import Lost, Timeout
+from ._errors import Lost
 from ._link import Link
 from ._native import ffi, lib
 from ._plans import Plan
@@ -160,10 +159,7 @@ class Engine:
         self._done_last = 0  # number of the last frame whose write was executed
         self._next = 1
         self._out = ffi.new("struct sherwood_request **")
-        self._traffic = ffi.new("struct sherwood_traffic *")
         self._by_region = False  # the frames in flight went by a region
-        self._moved = (0, 0)
-        self._moved_at = 0.0
 
     @property
     def is_idle(self) -> bool:
@@ -200,8 +196,8 @@ class Engine:
         except Exception as error:  # pylint: disable=broad-except
             self.fail(error)
             return
-        if not self.flights:
-            self._moved_at = time.monotonic()
+        if self.flights:
+            lib.swpy_waited(pointer)
         self.link.unshare()
         self._send(pointer)
         while self.link.is_open and (self._take(pointer) or self._opened()) and self.has_more and self.link.is_open:
@@ -312,8 +308,6 @@ class Engine:
             if rc != lib.SHERWOOD_OK and job.error is None:
                 job.error = self.link.error(rc)
             self._end(job)
-        if taken > 0:
-            self._moved_at = time.monotonic()  # replies by a region count no bytes
         if not self.flights and (self._follow() or self.link.is_short):
             self.link.drop()
         return taken
@@ -337,21 +331,6 @@ class Engine:
                 frame.follows += 1
                 self._again.append(frame)
         return bool(refused)
-
-    def tick(self) -> None:
-        """Closes the connections if no byte has moved for the time-out. libsherwood counts its own time-out only in
-        calls that block, which the engine never makes."""
-        if not self.flights or not self.link.is_open:
-            return
-        now, traffic = time.monotonic(), self._traffic
-        lib.sherwood_traffic(self.link.use(), traffic, ffi.sizeof(traffic[0]))
-        moved = (int(traffic.bytes_received), int(traffic.bytes_sent))
-        if moved != self._moved:
-            self._moved, self._moved_at = moved, now
-        elif now - self._moved_at >= self.link.options.timeout:
-            self.abandon(Timeout(f"{self.link.options.address}: no byte moved for"
-                                 f" {self.link.options.timeout:g} s: the client closed the"
-                                 " connection; whether the calls in flight took effect is unknown"))
 
     def abandon(self, error: BaseException) -> None:
         """Closes the handle. Jobs in flight and waiting jobs end with the error."""

@@ -109,7 +109,6 @@ class Worker:
         while self.collect():
             try:
                 self.engine.turn()
-                self.engine.tick()
                 self.sleep()
             except Exception as error:  # pylint: disable=broad-except
                 self.engine.abandon(error)
