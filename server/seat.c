@@ -211,7 +211,9 @@ enum sw_polling sw_seats_settle(struct sw_list *active)
     {
         struct sw_seat *seat = ACTIVE(link);
         const enum sw_polling own = polling_of(seat);
-        note_long_read(seat, own);
+        if (own == SW_POLLS_SOON || seat->is_read_long) {
+            note_long_read(seat, own);
+        }
         polls = own > polls ? own : polls;
         if (!has_work(seat)) {
             sw_list_remove(link);
