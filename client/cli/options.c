@@ -430,12 +430,13 @@ bool sw_cli_options_read(int argc, char **argv, struct sw_cli_options *options, 
     const char *reason = "";
     *options = (struct sw_cli_options){
         .program = argc > 0 ? argv[0] : "", .raw = -1, .connection = SHERWOOD_OPTIONS_INIT};
-    int words = read_options(argc, argv, "+", options, &server, &reason);
+    int words = read_options(argc, argv, "+", options, &server, &reason), behind = 0;
     if (words > 0 && words < argc &&
         (strcasecmp(argv[words], "load") == 0 || strcasecmp(argv[words], "dump") == 0)) {
         /* Options may follow load and dump. getopt moves them before the file; the command then
          * comes after them, just before the file. */
         char *command = argv[words];
+        behind = words;
         int file = read_options(argc - words, argv + words, "", options, &server, &reason);
         words = file < 0 ? -1 : words + file - 1;
         if (words > 0) {
@@ -444,7 +445,7 @@ bool sw_cli_options_read(int argc, char **argv, struct sw_cli_options *options, 
     }
     if (words < 0) {
         int size = 0;
-        const char *wrong = sw_option_wrong(argv, argc, optind, &size);
+        const char *wrong = sw_option_wrong(argv + behind, argc - behind, optind, &size);
         snprintf(text, text_bytes, "\"%.*s\" is not understood: %s", size, wrong, reason);
         return false;
     }

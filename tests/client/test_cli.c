@@ -270,6 +270,7 @@ Test(cli, refused_options)
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const char *const words[] = {"c", cases[i].option, cases[i].argument};
+        const char *const behind[] = {"c", "-q", "load", "f", cases[i].option, cases[i].argument};
         const int count = cases[i].argument == NULL ? 2 : 3;
         struct command_line line;
         struct sw_cli_options read;
@@ -278,6 +279,9 @@ Test(cli, refused_options)
         snprintf(wanted, sizeof(wanted), "\"%s\" is not understood: %s", cases[i].option,
                  cases[i].why);
         cr_assert(!sw_cli_options_read(count, line.argv, &read, text, sizeof(text)));
+        cr_expect_str_eq(text, wanted);
+        set_argv(&line, count + 3, behind);
+        cr_assert(!sw_cli_options_read(count + 3, line.argv, &read, text, sizeof(text)));
         cr_expect_str_eq(text, wanted);
     }
 }
