@@ -274,7 +274,9 @@ static int write_topology(struct sw_cli *cli, const struct sw_topology *topology
     return 0;
 }
 
-static bool read_options(int count, char **words, struct create_options *create_options)
+/* Returns false with the reason printed. */
+static bool read_options(struct sw_cli *cli, int count, char **words,
+                         struct create_options *create_options)
 {
     for (int i = 0; i + 1 < count; i += 2) {
         if (strcmp(words[i], "--nodes") == 0) {
@@ -286,11 +288,20 @@ static bool read_options(int count, char **words, struct create_options *create_
         } else if (strcmp(words[i], "--local-gpus") != 0 ||
                    !sw_decimal_parse((const uint8_t *)words[i + 1], strlen(words[i + 1]),
                                      SHERWOOD_STRIPES_MAX, &create_options->gpus)) {
+            fprintf(cli->messages, "cluster create: \"%s %s\" is not understood\n", words[i],
+                    words[i + 1]);
             return false;
         }
     }
-    return count % 2 == 0 && create_options->output != NULL &&
-           (create_options->nodes == NULL) != (create_options->gpus == 0);
+    const char *wrong = count % 2 != 0 ? "the last word is not an option with its value"
+                        : create_options->output == NULL ? "--output FILE is missing"
+                        : (create_options->nodes == NULL) == (create_options->gpus == 0)
+                            ? "one of --nodes and --local-gpus is needed"
+                            : NULL;
+    if (wrong != NULL) {
+        fprintf(cli->messages, "cluster create: %s\n", wrong);
+    }
+    return wrong == NULL;
 }
 
 /* Fills in the nodes. Returns false with the reason printed. */
@@ -321,7 +332,7 @@ static bool set_nodes(struct sw_cli *cli, struct sw_topology *topology,
 int sw_cli_cluster_create(struct sw_cli *cli, int count, char **words)
 {
     struct create_options create_options = {.name = "sherwood"};
-    if (!read_options(count, words, &create_options)) {
+    if (!read_options(cli, count, words, &create_options)) {
         return -1;
     }
     if (strlen(create_options.name) > SW_TOPOLOGY_NAME_MAX) {

@@ -97,8 +97,12 @@ def refusals():
             text = run(CLI, "cluster", "create", "--output", file, *wrong, rc=1)
             check(said in text, f"{wrong}: {text}")
             check(not pathlib.Path(file).exists(), "a file was written")
-        for wrong in ([], ["create"], ["create", "--output", file], ["slots", "x"], ["create", "--local-gpus", "2"]):
-            check("usage: sherwood-cli cluster" in run(CLI, "cluster", *wrong, rc=2), wrong)
+        for wrong, said in (([], ""), (["create"], "--output FILE is missing"), (["slots", "x"], ""),
+                            (["create", "--output", file], "one of --nodes and --local-gpus is needed"),
+                            (["create", "--local-gpus", "2"], "--output FILE is missing"), (["create", "--nodes"], "the last word is not"),
+                            (["create", "--output", file, "--local-gpu", "2"], '"--local-gpu 2" is not understood')):
+            text = run(CLI, "cluster", *wrong, rc=2)
+            check("usage: sherwood-cli cluster" in text and said in text, f"{wrong}: {text}")
         said = run(CLI, "cluster", "create", "--local-gpus", 2, "--output", file)
         check(f"# s1: slots 8192 to 16383\nmkdir -p {folder}/s1 && {BUILD}/sherwoodd --port 7380 --http-port 9380 " in said, said)
         check("sherwoodd --port 7379 --cluster-config" in said, said)
