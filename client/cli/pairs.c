@@ -168,7 +168,9 @@ static const char *take_value(const struct sw_cli_pairs_reader *reader, struct f
         return sw_cli_row_read(&reader->rows, field.text, field.size, value);
     }
     if (!sw_decimal_parse(field.text, field.size, sw_cli_width_max(reader->value_bytes), &number)) {
-        return "the value is not an unsigned integer or out of range";
+        return memchr(field.text, ',', field.size) != NULL
+                   ? "not key,value (the line has more than two fields)"
+                   : "the value is not an unsigned integer or out of range";
     }
     sw_cli_number_put(value, reader->value_bytes, 0, number);
     return NULL;

@@ -21,6 +21,18 @@
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
+/* Returns an error text with the number of bytes that a value has; valid until the next call. */
+static const char *wrong_size(uint32_t bytes, bool is_string)
+{
+    static char reason[96];
+    if (bytes == 0) {
+        return "keys have no values: the line must end behind the key";
+    }
+    snprintf(reason, sizeof(reason), "the value must be %s%u byte%s in hex, two digits for each",
+             is_string ? "at most " : "", bytes, sw_plural_s(bytes));
+    return reason;
+}
+
 static const char *read_hex(const struct sw_cli_row_format *format, const uint8_t *text,
                             size_t size, uint8_t *value)
 {
@@ -28,16 +40,14 @@ static const char *read_hex(const struct sw_cli_row_format *format, const uint8_
     const uint32_t most = format->value_bytes - (is_string ? LENGTH_BYTES : 0);
     const uint32_t length = (uint32_t)(size / 2);
     if (size % 2 != 0 || size / 2 > most || (!is_string && length != most)) {
-        return most == 0   ? "keys have no values: the line must end behind the key"
-               : is_string ? "the value must be hex of at most value_bytes - 4 bytes"
-                           : "the value must be hex of value_bytes bytes";
+        return wrong_size(most, is_string);
     }
     memset(value, 0, format->value_bytes);
     if (is_string) {
         memcpy(value, &length, LENGTH_BYTES);
         value += LENGTH_BYTES;
     }
-    return sw_hex_decode((const char *)text, length, value) ? NULL : "the value is not hex";
+    return sw_hex_decode((const char *)text, length, value) ? NULL : wrong_size(most, is_string);
 }
 
 /* --- numbers ---------------------------------------------------------------------------------- */

@@ -67,7 +67,7 @@ bool sw_cli_row_put(struct sw_cli *cli, const struct sw_cli_row_format *format, 
     const uint32_t number = sw_value_type_bytes(format->value_type);
     const char *wrong = sw_cli_row_read(format, word, strlen(word), out);
     if (wrong != NULL && number == 0) {
-        sw_cli_reply_error(cli, "ERR %s: %u bytes in hex", wrong, format->value_bytes);
+        sw_cli_reply_error(cli, "ERR %s", wrong);
     } else if (wrong != NULL) {
         sw_cli_reply_error(cli, "ERR %s: %u of %s, separated by commas", wrong,
                            format->value_bytes / number, sw_value_type_name(format->value_type));

@@ -88,6 +88,10 @@ def bytes_are_hex():
             harness.run(CLI, "-q", "-p", server.port, "load", path)
             for key, value in enumerate(values):
                 equal(ask(connection, "GET", key), value, kind)
+            wrong = f"stdin:1: the value must be {'at most ' * (kind == 'string')}8 bytes in hex, two digits for each"
+            for line in ("5,abc", "5,zzzzzzzzzzzzzzzz", "5," + "00" * 9):
+                text = harness.run(CLI, "-q", "-p", server.port, "load", "--format", "csv", "-", stdin=line + "\n", rc=1)
+                check(wrong in text, f"{line}: {text}")
 
 
 @case
