@@ -11,11 +11,13 @@
 #define HELP_INDENT 30
 
 static const char help_head[] =
-    "sherwoodd - a key-value server whose table lives in GPU memory, or in host memory\nwhere "
-    "there is no GPU. Keys and values are unsigned integers; with the cache engine\nvalues are "
-    "byte strings. Clients speak RESP (redis-cli and every Redis client)\nor bulk frames "
-    "(sherwood-cli, libsherwood) on one port; a status page for browsers,\n/metrics, /healthz and "
-    "/readyz are HTTP on another.\n\nUsage: sherwoodd [--config FILE] [OPTION]...\n\nTry it:\n  "
+    "sherwoodd - a key-value server whose table lives in GPU memory, or in host memory where "
+    "there\n"
+    "is no GPU. Keys are unsigned integers or texts. Values are integers, rows of numbers or\n"
+    "strings, or the byte strings of a cache. One server may have several tables. Clients speak\n"
+    "RESP (redis-cli and every Redis client) or bulk frames (sherwood-cli, libsherwood) on one\n"
+    "port. A status page for browsers, /metrics, /healthz and /readyz are HTTP on another.\n\n"
+    "Usage: sherwoodd [--config FILE] [OPTION]...\n\nTry it:\n  "
     "sherwoodd                                  in one terminal\n  redis-cli -p 7379 set 42 7      "
     "           in another\n  curl -s 127.0.0.1:9379/metrics\n\nMore examples:\n  sherwoodd "
     "--backend cpu --capacity 64M --max-load 0.9\n      64 Mi slots of 16 bytes in host memory (1 "
