@@ -181,8 +181,7 @@ static int check_state(const struct check *check)
     sw_topology_free(state.topology);
     if (state.id[0] != '\0' && config->cluster_node_id[0] != '\0' &&
         strcmp(state.id, config->cluster_node_id) != 0) {
-        snprintf(why, sizeof(why), "%.160s has the state of node %s, but --cluster-node-id is %s",
-                 path, state.id, config->cluster_node_id);
+        snprintf(why, sizeof(why), SW_CLUSTER_OTHER_NODE, path, state.id, config->cluster_node_id);
         return start_check_failed(check, "cluster-node-id", why);
     }
     return 0;

@@ -109,7 +109,9 @@ static void warn_of_announced(const struct sw_cluster *cluster, const struct sw_
     const struct sw_topology_node *me = sw_cluster_me(view);
     if (me == NULL) {
         sw_log(SW_LOG_WARNING,
-               "cluster: node %s is not in the topology of epoch %" PRIu64 ": it serves no key",
+               "cluster: node %s is not in the topology of epoch %" PRIu64
+               ": it serves no key; set --cluster-node-id to an id of the topology, or send a "
+               "topology that has this node",
                view->id, view->topology->epoch);
         return;
     }
@@ -335,8 +337,7 @@ static bool choose_id(struct sw_cluster *cluster, const struct sw_cluster_state 
         sw_random_id(cluster->id);
     }
     if (state->id[0] != '\0' && strcmp(state->id, cluster->id) != 0) {
-        sw_log(SW_LOG_ERROR, "%s has the state of node %s, but --cluster-node-id is %s",
-               cluster->state_path, state->id, cluster->id);
+        sw_log(SW_LOG_ERROR, SW_CLUSTER_OTHER_NODE, cluster->state_path, state->id, cluster->id);
         return false;
     }
     return true;

@@ -39,6 +39,11 @@ struct sw_cluster_state {
 /* Longest error about a file: its name, a JSON path, and the cause. */
 #define SW_CLUSTER_ERROR_BYTES (SW_TOPOLOGY_ERROR_BYTES + 256)
 
+/* The error about a state of another node: the file, its node, and the node of the options. */
+#define SW_CLUSTER_OTHER_NODE                                                                  \
+    "%.160s has the state of node %s, but --cluster-node-id is %s: give the id of the state, " \
+    "or name another file (--cluster-state)"
+
 /* Reads a whole file of at most SW_TOPOLOGY_BYTES_MAX + 256 KiB. Returns its bytes, which the
  * caller frees; or NULL with an error in `error`, and errno. */
 char *sw_cluster_read_file(const char *path, size_t *size, char error[SW_CLUSTER_ERROR_BYTES]);

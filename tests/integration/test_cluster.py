@@ -88,7 +88,7 @@ def what_is_nobodys():
         equal(server.ask("GET", 1), Error(f"{down}: this node is not in the topology"), "not in it")
         equal(server.http("/readyz")[0::2], (503, "not ready: this node is not in the cluster's topology\n"), "/readyz")
         equal(server.metrics()["sherwood_cluster_in_topology"], 0, "the metric")
-        check("is not in the topology of epoch 1" in server.log(), "the log says so")
+        check("is not in the topology of epoch 1: it serves no key; set --cluster-node-id to an id" in server.log(), "the log says so")
         gap = slot_of(1)
         server.set_topology(topology(2, [{"port": server.port, "slots": [[0, gap - 1]]},
                                          {"port": 7000, "slots": [[gap + 1, 16383]]}]))
@@ -433,7 +433,7 @@ def starts_that_are_refused():
         path.write_text('{"format": 2}')
         refused_start(server, "$.format must be 1")
         server.flags = [node_id(3) if f == node_id(0) else f for f in flags]
-        refused_start(server, of_another := f"has the state of node {node_id(0)}, but --cluster-node-id is {node_id(3)}")
+        refused_start(server, of_another := f"has the state of node {node_id(0)}, but --cluster-node-id is {node_id(3)}: give the id of the state, or name")
         check(of_another in (said := run(DAEMON, "--check-config", *server.flags, rc=None)), said)
         server.flags = flags
         state = server.directory / "cluster.json"
