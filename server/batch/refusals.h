@@ -74,8 +74,10 @@
 #define SW_WHY_ENGINE ": start the server with --engine robin_hood"
 #define SW_WHY_NO_VALUES ": start the server without --value-type none"
 #define SW_WHY_NO_SCORES ": start the server with --engine cache"
-#define SW_WHY_NO_IDS SW_WHY_ENGINE " --ids N"
-#define SW_WHY_NO_SET SW_WHY_ENGINE " --value-type none"
+#define SW_WHY_NO_IDS ": the table has no ids; start the server with --engine robin_hood --ids N"
+#define SW_WHY_NO_SET                                                             \
+    ": keys of the table have values; start the server with --engine robin_hood " \
+    "--value-type none"
 #define SW_WHY_NO_SUCH_ROWS ": values are not rows of this number type (see --value-type)"
 
 #define SW_NO_CLEAR                                                                                \

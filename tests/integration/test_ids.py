@@ -83,9 +83,9 @@ def only_the_table_sets_ids():
             equal((reply.status, "the table chooses the ids" in reply.message), (wire.UNKNOWN_OPERATION, True), f"{name}: {reply.message}")
         equal([int(value) for value in replies.ask("MGET", 1, 2)], [0, 1], "nothing has changed")
     with start() as server, server.connect() as connection, server.replies() as replies:
-        check("start the server with --engine robin_hood --ids N" in error_of(replies, "ASSIGN", 1), "no ids: ASSIGN")
+        check("has no ASSIGN: the table has no ids; start the server with --engine robin_hood --ids N" in error_of(replies, "ASSIGN", 1), "no ids: ASSIGN")
         reply = wire.call(connection, wire.ASSIGN, [1])
-        check("start the server with --engine robin_hood --ids N" in reply.message, f"no ids: {reply.message}")
+        check("has no ASSIGN: the table has no ids; start the server with --engine robin_hood --ids N" in reply.message, f"no ids: {reply.message}")
 
 
 @case
