@@ -47,9 +47,7 @@ static void close_table(void *argument, struct sw_served *served)
 {
     struct sw_server *server = argument;
     if (served->table == server->table) {
-        sw_served_empty(server);
-        (void)sw_account_set(served->account, 0, 0, 0,
-                             false); /* promises it nothing; cannot fail */
+        sw_served_empty(server, served);
         return;
     }
     close_seats(served, server->loop_count);

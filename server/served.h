@@ -53,8 +53,8 @@ int sw_served_settle(void *server, char *error, size_t error_bytes);
 int sw_served_save(void *server, uint32_t id, char *error, size_t error_bytes);
 void sw_served_reopen(void *server, struct sw_served *served);
 /* Empties the table that the server started with, and gives its memory back: other parts of the
- * server use the table until the end. */
-void sw_served_empty(struct sw_server *server);
+ * server use the table until the end. Nothing is promised to it until sw_served_reopen. */
+void sw_served_empty(struct sw_server *server, const struct sw_served *first);
 /* Adds a record without an effect to the log and for replicas, for a number that the server itself
  * has taken; 0: none. */
 void sw_served_note_nothing(struct sw_server *server, uint64_t sequence);

@@ -122,9 +122,9 @@ void sw_served_note_nothing(struct sw_server *server, uint64_t sequence)
 
 /* --- the first table -------------------------------------------------------------------------- */
 
-/* A client's change takes numbers for it, as every write does. A change of a primary has all of its
- * numbers already. */
-void sw_served_empty(struct sw_server *server)
+/* Returns whether the table has no slots beside those of a bucket. A client's change takes numbers
+ * for that, as every write does. A change of a primary has all of its numbers already. */
+static bool empty_first(struct sw_server *server)
 {
     const uint64_t last = sw_sequencer_last(&server->sequencer);
     struct sw_queue *queue = NULL;
@@ -136,7 +136,8 @@ void sw_served_empty(struct sw_server *server)
     sw_table_stats(server->table, &stats);
     if (!sw_tables_are_changing(server->tables) && before.capacity_slots <= before.bucket_slots &&
         stats.occupied == 0) {
-        return; /* the start, or a full synchronisation, has emptied it before it made the others */
+        return true; /* the start, or a full synchronisation, has emptied it before it made others
+                      */
     }
     bool is_free =
         sw_queue_create(server->table, &queue) == SW_OK && sw_batch_run(queue, &clear) == SW_OK;
@@ -152,6 +153,16 @@ void sw_served_empty(struct sw_server *server)
         sw_sequencer_set(&server->sequencer, last); /* no other thread writes now */
     }
     sw_queue_destroy(queue);
+    return is_free;
+}
+
+void sw_served_empty(struct sw_server *server, const struct sw_served *first)
+{
+    const bool is_free = empty_first(server);
+    (void)sw_account_set(first->account, 0, 0, 0, false); /* cannot fail */
+    if (is_free) {
+        sw_account_leave(first->account);
+    }
 }
 
 void sw_served_reopen(void *argument, struct sw_served *served)

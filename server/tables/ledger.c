@@ -49,7 +49,7 @@ static uint64_t counted_of(const struct sw_account *account, enum sw_growth_memo
 /* Returns the bytes that count for the table: its memory, or its memory-min. */
 static uint64_t share_of(const struct sw_account *account, enum sw_growth_memory memory)
 {
-    const uint64_t bytes = counted_of(account, memory);
+    const uint64_t bytes = account->leaves ? 0 : counted_of(account, memory);
     return memory == SW_GROWTH_OF_TABLE ? larger(bytes, account->bytes_min) : bytes;
 }
 
@@ -268,6 +268,7 @@ enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes
     }
     const bool loads = __atomic_load_n(&account->ledger->loads, __ATOMIC_RELAXED);
     pthread_mutex_lock(&account->ledger->lock);
+    account->leaves = false;
     enum sw_ledger_refusal refusal =
         may_pass && loads ? SW_LEDGER_PERMITS
                           : check(account, sum_of_shares(account->ledger, SW_GROWTH_OF_TABLE), 0,
@@ -283,6 +284,16 @@ enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes
     }
     pthread_mutex_unlock(&account->ledger->lock);
     return refusal;
+}
+
+void sw_account_leave(struct sw_account *account)
+{
+    if (account->ledger != NULL) {
+        pthread_mutex_lock(&account->ledger->lock);
+        account->leaves = true;
+        ease(account->ledger);
+        pthread_mutex_unlock(&account->ledger->lock);
+    }
 }
 
 void sw_account_replace(struct sw_account *account, bool replaces)

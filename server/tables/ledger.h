@@ -68,6 +68,7 @@ struct sw_account {
         uint64_t refused; /* bytes of the last growth that the ledger was asked for */
     } memory[SW_GROWTH_MEMORIES];
     uint64_t refused_slots; /* and its slots */
+    bool leaves;            /* sw_account_leave */
     bool replaces;          /* atomic: sw_account_replace */
     int refusal;            /* atomic: enum sw_ledger_refusal */
     uint64_t log_bytes;     /* atomic: of the table's writes that loops added to the log */
@@ -99,6 +100,9 @@ void sw_account_close(struct sw_account *account);
  * case. */
 enum sw_ledger_refusal sw_account_set(struct sw_account *account, uint64_t bytes_min,
                                       uint64_t bytes_max, uint64_t slots_max, bool may_pass);
+/* The table was dropped and emptied, and the server keeps it. Until sw_account_set it does not
+ * count: its last bucket would take memory that other tables were promised. */
+void sw_account_leave(struct sw_account *account);
 /* Lets new arrays of the table count in place of those that they replace (`replaces`), or beside
  * them again. The replay of a log needs it: a RESIZE may have given the table slots that find no
  * room beside those of its keys. */

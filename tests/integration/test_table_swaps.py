@@ -305,4 +305,23 @@ def with_itself():
             equal([ours.ask("SET", 2, 2), ours.ask("WAIT", 1, 30000)], ["OK", 1], "a write behind it")
 
 
+@case
+def promised_to_the_last_byte():
+    """tables with all of tables-memory-max as memory-min start again, and on a replica: the server's own table, which is in no place, takes none"""
+    for log in ("yes", "no"):
+        with Directory() as of_primary, Directory() as of_replica:
+            flags = ("--capacity", "1K", "--max-capacity", "64K", "--tables-memory-max", "2M", "--appendonly", log, "--frame-ops-max", "256",
+                     "--round-ops-max", "1024", "--log-segment-bytes", "1M")
+            with Server(*flags, "--data-dir", str(of_primary)) as server, server.replies() as replies:
+                for change in (("ALTER", "default", "memory-min", "1M"), ("CREATE", "a", "capacity", "1K", "memory-min", "1M"),
+                               ("SWAP", "default", "a", "FORCE")):
+                    equal(replies.ask("TABLE", *change), "OK", change)
+            with Server(*flags, "--data-dir", str(of_primary)) as primary, \
+                    Server(*flags, "--data-dir", str(of_replica), "--replicaof", f"127.0.0.1 {primary.port}") as replica:
+                eventually(lambda p=replica: info(p)["master_link_status"] == "up", "the replica is connected")
+                for server in (primary, replica):
+                    with server.replies() as replies:
+                        equal([facts(replies, name)["memory-min"] for name in ("default", "a")], ["1M"] * 2, "memory-min")
+
+
 main()

@@ -147,6 +147,21 @@ Test(ledger, limits_change_beside_too_much_memory)
     cr_assert_eq(sw_account_refusal(&accounts[1]), SW_LEDGER_TABLES_MAX);
 }
 
+/* A table that the server keeps behind its DROP leaves others all memory until it has limits
+ * again. */
+Test(ledger, a_table_that_leaves_does_not_count)
+{
+    cr_assert_eq(sw_account_set(&accounts[1], 70, 0, 0, false), SW_LEDGER_TABLES_MAX);
+    sw_account_leave(&accounts[0]);
+    cr_assert_eq(sw_account_set(&accounts[1], 71, 0, 0, false), SW_LEDGER_TABLES_MAX);
+    cr_assert_eq(sw_account_set(&accounts[1], 70, 0, 0, false), SW_LEDGER_PERMITS);
+    cr_assert_eq(sw_account_set(&accounts[0], 1, 0, 0, false), SW_LEDGER_TABLES_MAX);
+    cr_assert_not(grows(2, 40, 1), "it counts again");
+    cr_assert_eq(sw_account_set(&accounts[1], 59, 0, 0, false), SW_LEDGER_PERMITS);
+    cr_assert(grows(2, 31, 1));
+    sw_growth_settled(&accounts[2].growth, 1);
+}
+
 /* The replay of a log lets new arrays count in place of those that they replace. */
 Test(ledger, new_arrays_in_place_of_others)
 {
