@@ -12,9 +12,10 @@
 #include "table/expiring.h"
 #include "table/info.h"
 
-/* Gives a table only the slots that its keys need. */
+/* Gives a table only the slots that its keys need. The log expects no number of this RESIZE. */
 static bool shrink(struct sw_table *table)
 {
+    const uint64_t last = sw_table_last_sequence(table);
     struct sw_batch least = {.kind = SW_BATCH_RESIZE, .capacity = 1};
     struct sw_queue *queue = NULL;
     if (sw_queue_create(table, &queue) != SW_OK) {
@@ -22,6 +23,7 @@ static bool shrink(struct sw_table *table)
     }
     const bool done = sw_batch_run(queue, &least) == SW_OK;
     sw_queue_destroy(queue);
+    sw_table_set_sequence(table, last);
     return done;
 }
 

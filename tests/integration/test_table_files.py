@@ -459,4 +459,23 @@ def failing_calls():
                         equal(rows["b" if words[0] == "SWAP" else "a"], after, "what was saved before the reply")
 
 
+@case
+def memory_that_moved():
+    """TABLE SAVE of a table in the memory that another one had before: the log fills that one beside it, and the limit holds behind the start"""
+    def put(replies, keys):
+        for first in range(0, keys, 500):
+            equal(replies.ask("MSET", *(word for key in range(first, first + 500) for word in (key, key))), "OK", f"MSET {first}")
+    with Directory() as folder:
+        flags = ("--max-capacity", "1M", "--tables-memory-max", "4400K", "--frame-ops-max", "512", "--round-ops-max", "4096", "--appendonly", "yes", "--appendfsync", "always")
+        with serving(folder, *flags) as (server, replies):
+            equal([replies.ask("TABLE", "CREATE", "b", "capacity", "1K", "max-capacity", "1M"), replies.ask("SELECT", "b")], ["OK"] * 2, "CREATE")
+            put(replies, 40000)
+            equal([replies.ask(*words.split()) for words in ("FLUSHDB", "RESIZE 1K", "SELECT 0")], ["OK", 1024, "OK"], "RESIZE")
+            put(replies, 55000)
+            equal(replies.ask("TABLE", "SAVE", "default"), "OK", "SAVE")
+            server.end_by_kill()
+        with serving(folder, *flags) as (_, replies):
+            equal([replies.ask(*words.split()) for words in ("DBSIZE", "SET 1 2", "SELECT b", "DBSIZE", "SET 1 2")], [55000, "OK", "OK", 0, "OK"], "behind the start")
+
+
 main()
