@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "client/cli/node.h"
+#include "client/transport_tls.h"
 #include "proto/plural.h"
 
 #define NAME_BYTES 64
@@ -48,11 +49,19 @@ static bool read_status(struct sw_cli *cli, struct sw_cli_node *node, const char
     return true;
 }
 
+/* Returns the address of a member that another one has named: by TLS if the command line has TLS.
+ */
+static void address_of(const struct sw_cli *cli, const char *name, char out[SW_CLI_ADDRESS_BYTES])
+{
+    snprintf(out, SW_CLI_ADDRESS_BYTES, "%s%s",
+             sw_client_is_secure(cli->options->address) ? "tls://" : "", name);
+}
+
 /* Finds the primary: reads the status of the member in the options, and then of the primary that it
  * names. On success the connection to the primary stays open. */
 static bool find_primary(struct sw_cli *cli, struct sw_cli_node *node, struct shard *shard)
 {
-    char primary[NAME_BYTES];
+    char primary[NAME_BYTES], address[SW_CLI_ADDRESS_BYTES];
     if (!read_status(cli, node, cli->options->address, shard)) {
         fprintf(cli->messages, "%s: %s\n", cli->options->address, node->error);
         return false;
@@ -69,7 +78,8 @@ static bool find_primary(struct sw_cli *cli, struct sw_cli_node *node, struct sh
                 shard->name, shard->term);
         return false;
     }
-    if (!read_status(cli, node, primary, shard)) {
+    address_of(cli, primary, address);
+    if (!read_status(cli, node, address, shard)) {
         fprintf(cli->messages, "shard %s, term %" PRIu64 ": the primary %s does not reply: %s\n",
                 shard->name, shard->term, primary, node->error);
         return false;
@@ -119,8 +129,11 @@ static int await_next(struct sw_cli *cli, const struct shard *before, const char
             show(cli, &shard);
             return 0;
         }
-        snprintf(address, sizeof(address), "%s",
-                 answers && shard.primary[0] != '\0' ? shard.primary : first);
+        if (answers && shard.primary[0] != '\0') {
+            address_of(cli, shard.primary, address);
+        } else {
+            snprintf(address, sizeof(address), "%s", first);
+        }
         nanosleep(&rest, NULL);
     }
     fprintf(cli->messages,
@@ -133,9 +146,11 @@ static int order(struct sw_cli *cli, int count, const char *const *words, bool w
 {
     struct sw_cli_node node = {0};
     struct shard shard;
+    char address[SW_CLI_ADDRESS_BYTES];
     if (!find_primary(cli, &node, &shard)) {
         return 1;
     }
+    address_of(cli, shard.primary, address);
     char *answer = sw_cli_node_ask(&node, count, words);
     sw_cli_node_close(&node);
     if (answer == NULL) {
@@ -143,7 +158,7 @@ static int order(struct sw_cli *cli, int count, const char *const *words, bool w
         return 1;
     }
     free(answer);
-    return waits ? await_next(cli, &shard, shard.primary) : 0;
+    return waits ? await_next(cli, &shard, address) : 0;
 }
 
 /* Sends HA ADOPT to the server of the command line, not to the primary. Without `write` the server

@@ -8,7 +8,7 @@ import random
 import struct
 
 from certificates import Authority
-from harness import case, check, drawn_seed, eventually, free_port, main
+from harness import BUILD, case, check, drawn_seed, equal, eventually, free_port, main, run
 from replication import SMALL
 from shard import Etcd, Member, MemberServer, Shard, needs_etcd
 from shard_chaos import Chaos, fail_over
@@ -62,6 +62,9 @@ def fail_overs():
     with Authority() as authority, Etcd(authority=authority) as etcd, Shard(etcd, "rows", 3, ByTls) as shard:
         primary = shard.whole()
         check(primary.status()["ha_primary"] == primary.name, "the address is that of TLS")
+        for member in shard.members:
+            equal(run(BUILD / "sherwood-cli", "-a", f"tls://{member.name}", "--cacert", str(authority.ca), "ha", "status").split()[4],
+                  primary.name, "ha status finds the primary by TLS")
         clients = [Rows(shard, i, draw.randrange(2**32)) for i in range(2)]
         chaos = Chaos(etcd, shard, draw)
         for how in (chaos.kill, chaos.switch, chaos.pause):
