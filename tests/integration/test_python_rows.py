@@ -340,14 +340,14 @@ def files_of_others():
         equal(c.load(write("ends.csv", '\r\n\nid,"fee"\r\n"6", "60" \r9,90\n\n8,80')), 3)
         same(c.get_many([6, 9, 8], default=0), np.array([60, 90, 80], U8), "ends of lines, and quotes")
         c.delete_many([6, 9, 8])
-        raises(ValueError, "batch is 0", c.load, write("none.csv", "4,40"), batch=0)
+        for given, said in (({"batch": 0}, "batch is 0"), ({"keys": "id"}, "none.csv: load reads the first column"), ({"values": "n"}, "leave keys= and values= out")):
+            raises(ValueError, said, c.load, write("none.csv", "4,40"), **given)
         raises(ValueError, "give a name that ends in .npz", c.load, write("a.txt", ""))
         raises(ValueError, "give a name that ends in .npz", c.dump, os.path.join(folder, "dump"))
         raises(FileNotFoundError, "", c.load, os.path.join(folder, "absent.npz"))
         np.savez(os.path.join(folder, "names.npz"), ids=np.arange(3), n=np.arange(2))
         raises(ValueError, "no 'key'", c.load, os.path.join(folder, "names.npz"))
-        raises(ValueError, "3 keys and 2 values", c.load, os.path.join(folder, "names.npz"), keys="ids",
-               values="n")
+        raises(ValueError, "3 keys and 2 values", c.load, os.path.join(folder, "names.npz"), keys="ids", values="n")
         np.save(os.path.join(folder, "f.npy"), np.zeros((4, 2)))
         raises(TypeError, "f.npy: pairs 0 to 3: keys: the dtype is float64", c.load, os.path.join(folder, "f.npy"))
         np.save(os.path.join(folder, "one.npy"), np.arange(4))

@@ -358,8 +358,8 @@ class Client(ClientCalls, TableCalls):
         """Stores the pairs of a file, and returns how many there were.
 
         .npz: arrays of these names. .npy: records with these fields, or two columns. .parquet: columns
-        of these names (pyarrow). .csv: lines of key,value; a first line of two names, which begin with a
-        letter of ASCII, is skipped. A table without values takes the keys alone, but no .csv. dtypes as in set_many. progress: True for a line on stderr, or a
+        of these names (pyarrow). .csv: lines of key,value, without keys= and values=; a first line of two names, which
+        begin with a letter of ASCII, is skipped. A table without values takes the keys alone, but no .csv. dtypes as in set_many. progress: True for a line on stderr, or a
         function of (pairs stored, pairs of the file or None). ValueError, with the line or the row: a value that
         the table cannot store exactly, such as a null, a list of another length than a row, or a number out of
         range. The batches before it are stored.

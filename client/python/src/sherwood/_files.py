@@ -177,8 +177,10 @@ def _wrong_line(path: str, csv: Any, line: bytes, layout: Layout) -> ValueError:
     return ValueError(f"{path}:{csv.lines}: {what}: {shown}")
 
 
-def _read_csv(path: str, layout: Layout, _names: Names, batch: int) -> Batches:
+def _read_csv(path: str, layout: Layout, names: Names, batch: int) -> Batches:
     _has_no_rows(path, layout)
+    if names != ("key", "value"):
+        raise ValueError(f"{path}: load reads the first column of a .csv as keys and the second as values: leave keys= and values= out")
     csv = ffi.new("struct swpy_csv *")
     csv.key_bytes, csv.value_bytes = layout.key_dtype.itemsize, layout.value_dtype.itemsize
     csv.value_kind = layout.value_dtype.kind.encode("ascii")
