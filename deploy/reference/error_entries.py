@@ -58,6 +58,8 @@ RESP = (
      "Try again; if it lasts, raise the limits of the service."),
     ("no persistence|without a config file|ACL file|save the ACLs|without any password|appendonly is disabled|Rewriting config|CONFIG SET failed|None of the users",
      "The server was started without the file or the setting that the command needs, or could not read or write the file.", "Set the file or option that the text is about; read the server's log."),
+    ("stop would lose", "The last snapshot failed, and the log, if there is one, lacks writes.",
+     "Remove the cause (space, a folder, memory) and `SAVE`; `SHUTDOWN NOSAVE` drops the writes, `SHUTDOWN FORCE` tries once more."),
     ("already in progress|No shutdown in progress|outcome is not known", "Another operation of this kind runs, or none does.", "Wait for it: `INFO persistence` shows the state."),
     ("WAIT", "A replica does not wait for replicas.", "Send the command to the primary."),
     ("No such client|No such user|not found|Unknown (category|node|client)|no such key|objects are the same|no other member has|cannot be removed",

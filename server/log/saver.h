@@ -73,6 +73,9 @@ enum sw_saved { SW_SAVED_PENDING, SW_SAVED_OK, SW_SAVED_FAILED };
 /* Returns the outcome of a requested snapshot. Writes an error to `reason` if it failed. */
 enum sw_saved sw_saver_outcome(struct sw_saver *saver, uint64_t number, char *reason,
                                size_t reason_bytes);
+/* Returns whether a stop needs a snapshot, and the last attempt to write one failed. Writes that
+ * error to `reason`. */
+bool sw_saver_would_lose(struct sw_saver *saver, char *reason, size_t reason_bytes);
 /* Returns whether no snapshot begins before a primary has sent all of its data, which may never
  * happen, and writes that to `reason`. */
 bool sw_saver_is_held(struct sw_saver *saver, char *reason, size_t reason_bytes);

@@ -56,6 +56,17 @@ void sw_saver_status(struct sw_saver *saver, struct sw_persistence *facts)
     facts->loaded_bytes = __atomic_load_n(&saver->load.done_bytes, __ATOMIC_RELAXED);
 }
 
+bool sw_saver_would_lose(struct sw_saver *saver, char *reason, size_t reason_bytes)
+{
+    pthread_mutex_lock(&saver->mutex);
+    const bool loses = saver->facts.last_failed && !saver->held &&
+                       (saver->owner.wal == NULL || sw_saver_log_is_broken(saver)) &&
+                       sw_saver_unsaved_changes(saver) > 0;
+    snprintf(reason, reason_bytes, "%s", saver->reason);
+    pthread_mutex_unlock(&saver->mutex);
+    return loses;
+}
+
 /* Returns why the caller cannot wait for a save now, or NULL. While the saver is held no save
  * begins until a primary has sent all of its data, which may never happen. The caller holds the
  * mutex. */

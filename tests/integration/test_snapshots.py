@@ -274,6 +274,32 @@ def writes_that_fail():
 
 
 @case
+def a_stop_that_would_lose_writes():
+    """SHUTDOWN is refused if the last snapshot failed and writes are unsaved, until one succeeds; NOSAVE and FORCE stop"""
+    errors = "no snapshot was written|writes since the last snapshot are lost|log is still broken|a write of the log has failed"
+    for flags, stop, status, left in (((), "", 0, b"2"), ((), "NOSAVE", 0, b"1"), ((), "FORCE", 1, b"1"), (("--appendonly", "yes"), "", 0, b"2")):
+        with Place() as place, place.server(*flags, errors=errors, stop_rc=status) as server, server.connect() as late:
+            r = client(server)
+            equal((r.set(1, 1), r.save(), r.set(1, 2)), (True, True, True), "SET, SAVE, SET")
+            limits = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+            resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (4096, limits[1]))
+            if flags:
+                late.sendall(wire.command("SET", 3, 3))
+                eventually(lambda: r.info("persistence")["aof_last_write_status"] == "err", "the log is broken")
+            raises(redis.ResponseError, "File too large", r.save)
+            for word in ("SAVE", "NOW"):
+                check("a stop would lose writes: " in (said := server.redis_cli("SHUTDOWN", word, rc=None)), said)
+            equal(r.get(1), b"2", "it serves")
+            if stop == "":
+                resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, limits)
+                check(r.save(), "SAVE")
+            equal(server.redis_cli("SHUTDOWN", *stop.split(), rc=None), "", "SHUTDOWN")
+            equal(server.process.wait(), status, stop)
+            with place.server(*flags) as again:
+                equal(client(again).get(1), left, f"behind SHUTDOWN {stop}")
+
+
+@case
 def killed_while_it_saves():
     """kill -9 at random moments of a save: every restart finds a whole snapshot"""
     drawn = random.Random(harness.drawn_seed())
