@@ -159,16 +159,15 @@ def send_beside(connection, data):
     return thread
 
 
-def eventually(function, what, seconds=30.0):
-    """Waits until function() is true, and returns its value. `what` is a text for the condition, or a function that returns
-    one."""
-    end = time.monotonic() + seconds * SLOWER
+def eventually(function, what, seconds=90.0):
+    """Waits until function() is true, for 90 s or longer. Returns its value. `what`: a text, or a function that returns one."""
+    end = time.monotonic() + (seconds := min(max(seconds, 90) * SLOWER, 240)) # tests/run ends a suite after 300 s
     while True:
         value = function()
         if value:
             return value
         if time.monotonic() > end:
-            raise AssertionError(f"did not happen within {seconds * SLOWER:.0f} s: {what() if callable(what) else what}")
+            raise AssertionError(f"did not happen within {seconds:.0f} s: {what() if callable(what) else what}")
         time.sleep(0.02)
 
 
