@@ -36,6 +36,7 @@ SLOWER = 8 if SANITIZED else 1
 # Pause in seconds between two requests of a long load: daemons and other suites share the processors.
 PACE = 0.001 * SLOWER
 STOP_SECONDS_MAX = 20 # the daemon waits 1.5 s for its connections; a client that stays must not delay it further
+SLOW_REPLY = r"(?m)^\(\d+\.\d\ds\)\n"  # redis-cli prints this line behind a reply that took half a second
 DAEMON = BUILD / "sherwoodd"
 # SHERWOOD_BACKEND=cuda runs the cases on the device that do not choose a backend.
 BACKEND = os.environ.get("SHERWOOD_BACKEND", "cpu")
@@ -356,7 +357,7 @@ class Server:
         return f"{self.host}:{self.port}"
 
     def redis_cli(self, *arguments, **options):
-        return run("redis-cli", "-h", self.host, "-p", self.port, *arguments, **options)
+        return re.sub(SLOW_REPLY, "", run("redis-cli", "-h", self.host, "-p", self.port, *arguments, **options))
 
     def http_connection(self):
         return http.client.HTTPConnection(self.host, self.http_port, timeout=30 * SLOWER)

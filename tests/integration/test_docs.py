@@ -19,7 +19,8 @@ import subprocess
 import sys
 import tempfile
 
-from harness import BUILD, ROOT, SANITIZED, SLOWER, Server, Skip, case, check, equal, eventually, free_port, main, redis_server
+from harness import (BUILD, ROOT, SANITIZED, SLOWER, SLOW_REPLY, Server, Skip, case, check, equal, eventually, free_port, main,
+                     redis_server)
 
 PAGES = ["README.md", *sorted(p.relative_to(ROOT).as_posix() for p in ROOT.glob("deploy/docs/*.md"))]
 BLOCK = re.compile(r"(?P<skip>^<!-- not run: .* -->\n+)?(?:^```\w*\n(?P<fenced>(?:(?!```).*\n)*)```$|(?P<plain>(?:^    .*\n(?:^\n(?=    ))?)+))",
@@ -81,7 +82,7 @@ class Shell:
                               timeout=120 * SLOWER, check=False)
         equal(done.returncode, 0, f"{line}: {done.stdout[-1000:]}{done.stderr[-1000:]}")
         if any(shown):
-            equal(done.stdout.rstrip("\n"), "\n".join(shown).rstrip("\n"), line)
+            equal(re.sub(SLOW_REPLY, "", done.stdout).rstrip("\n"), "\n".join(shown).rstrip("\n"), line)
         else:
             check(not re.search(r"(?m)^\(error\)|^-?ERR ", done.stdout), f"{line}: {done.stdout[-1000:]}")
 
