@@ -111,10 +111,10 @@ def shown():
         for rule in rules:
             equal((rule["health"], rule.get("lastError", "")), ("ok", ""), rule["name"])
             for name in metrics_of(rule["query"]):
-                check(prometheus.query(name), f"{rule['name']}: there is no {name}")
+                eventually(lambda n=name: prometheus.query(n), f"{rule['name']}: there is no {name}")  # a scrape may have failed
             if rule["type"] == "recording":
                 eventually(lambda r=rule: wrong_with(prometheus, r["name"]) is None, rule["name"])
-        equal(prometheus.get("alerts")["alerts"], [], "alerts while all is well")
+        eventually(lambda: prometheus.get("alerts")["alerts"] == [], lambda: f"alerts while all is well: {prometheus.get('alerts')}")
         server.stop()
         eventually(lambda: prometheus.up(0), "a scrape that fails")
         eventually(lambda: [a["labels"]["alertname"] for a in prometheus.get("alerts")["alerts"]] == ["SherwoodDown"],
