@@ -4,6 +4,7 @@
 
 import csv
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,17 +30,24 @@ def study(folder, *options, build=BUILD):
     return done.returncode, done.stdout, rows
 
 
+def study_in_time(folder, *options, **named):
+    """The same. If the machine was too busy for a load beside another one, runs it again."""
+    for _ in range(5):
+        shutil.rmtree(folder, ignore_errors=True)
+        found = study(folder, *options, **named)
+        if "did not last from before to after" not in found[1]:
+            break
+    return found
+
+
 @case
 def every_bar():
     """every part has its rows, each bar is printed, and each ratio equals the quotient of its rows"""
     if SANITIZED:
         raise Skip("it is timed")
     with tempfile.TemporaryDirectory() as name:
-        for number in range(5):
-            folder = pathlib.Path(name) / str(number)
-            status, text, rows = study(folder)
-            if "did not last from before to after" not in text:  # otherwise the machine was too busy: again
-                break
+        folder = pathlib.Path(name) / "out"
+        status, text, rows = study_in_time(folder)
         equal(status, 0, text)
         has_redis = ("redis", "resp_set_p1_always", RATE) in rows
         check(has_redis or "redis is skipped" in text, text)
@@ -80,7 +88,7 @@ def without_a_log():
         (build / "sherwoodd").write_text(
             f'#!/bin/sh\nexec "{BUILD}/sherwoodd" "$@" --appendonly no\n', encoding="ascii")
         (build / "sherwoodd").chmod(0o755)
-        status, text, rows = study(folder, "--parts", "frames", build=build)
+        status, text, rows = study_in_time(folder, "--parts", "frames", build=build)
         equal(status, 1, text)
         check("ERROR: frames, memory only, always, everysec: the log has 0 writes of" in text, text)
         check(("plain", "write_best", RATE) in rows and ("sherwood", "set_always", RATE) not in rows, rows)

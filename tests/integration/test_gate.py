@@ -175,10 +175,13 @@ def served():
     if SANITIZED:
         raise Skip("it is timed")
     with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
         # The rates of two runs may differ by anything here; an exit status of 1 would come from an error or a lost rate.
-        done = gate(folder, "--slots", "64Ki", "--seconds", "0.1", "--loops", "1", "--threads", "2", "--connections", "2",
-                    "--budget", "0.1", "--least", "1e-6", build=BUILD, base=BUILD, parts="served")
+        for number in range(5):
+            folder = pathlib.Path(name, str(number))
+            done = gate(folder, "--slots", "64Ki", "--seconds", "0.1", "--loops", "1", "--threads", "2", "--connections", "2",
+                        "--budget", "0.1", "--least", "1e-6", build=BUILD, base=BUILD, parts="served")
+            if ": 0 keys, " not in done.stdout:  # a busy machine may carry out nothing in 33 ms
+                break
         equal(done.returncode, 0, done.stdout)
         check("passed: 14 rates compared" in done.stdout, done.stdout)
         row = recorded(folder)[0]
