@@ -185,7 +185,7 @@ def auto():
         equal(replies.ask("COPY", b"visits", b"page:home"), 0, "COPY knows the entry")
         equal([replies.ask("RENAME", b"visits", b"page:away"), replies.ask("GET", b"page:away"), replies.ask("EXISTS", b"visits")],
               ["OK", b"2", 0], "RENAME")
-        equal([replies.ask("EXPIRE", b"page:home", 1000), replies.ask("TTL", by_number)], [1, 1000], "EXPIRE")
+        equal([replies.ask("EXPIREAT", b"page:home", 4102444800), replies.ask("EXPIRETIME", by_number)], [1, 4102444800], "EXPIRE")
         equal([replies.ask("WATCH", b"page:home"), replies.ask("MULTI"), replies.ask("GET", b"page:home")],
               ["OK", "OK", "QUEUED"], "WATCH")
         equal(server.ask("SET", by_number, 1), "OK", "by the integer")
