@@ -347,6 +347,23 @@ def later_calls():
 
 
 @case
+def waiting_calls():
+    """a call that waits behind one on a silent daemon ends with it: sent later, it could overtake that one"""
+    with daemon() as server, sherwood.connect(server.unix, timeout=1.0) as c:
+        region = c.region(1 << 16)
+        keys, values = region.copy(np.array([1], U8)), region.copy(np.array([5], U8))
+        c.submit.set_many(keys, values).result()
+        pause(server)
+        try:
+            by_region, by_socket = c.submit.set_many(keys, values), c.submit.set_many([2], [6])
+            raises(sherwood.Timeout, "no byte moved", by_region.result, 20)
+        finally:
+            os.kill(server.pid(), signal.SIGCONT)
+        raises(sherwood.Timeout, "no byte moved", by_socket.result, 20)
+        equal(c.get(2), None)
+
+
+@case
 def is_collected():
     """a client without references closes its connections and ends its thread"""
     with daemon() as server:

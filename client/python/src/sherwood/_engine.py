@@ -278,7 +278,7 @@ class Engine:
     def _take(self, pointer: Any) -> int:
         """Takes all replies that have arrived, and returns their number. A handle that has lost all connections returns
         all its requests, and is then closed."""
-        taken = 0
+        taken, silence = 0, None
         while True:
             rc = lib.sherwood_wait_any_for(pointer, self._out, 0)
             if self._out[0] == ffi.NULL:
@@ -293,6 +293,8 @@ class Engine:
                 self.link.writes.note(pointer, self._is_aio)  # before the caller gets the result
             if rc == lib.SHERWOOD_E_TABLE:
                 self.link.tables.are_stale = True
+            if rc == lib.SHERWOOD_E_TIMEOUT and self.link.options.stripes == 1:
+                silence = self.link.error(rc)
             if rc == lib.SHERWOOD_E_SHARD and self.link.options.follows and frame.follows < _FOLLOWS_MAX:
                 frame.number, frame.error = number, self.link.error(rc)
                 self._refused.append(frame)
@@ -308,7 +310,9 @@ class Engine:
             if rc != lib.SHERWOOD_OK and job.error is None:
                 job.error = self.link.error(rc)
             self._end(job)
-        if not self.flights and (self._follow() or self.link.is_short):
+        if silence is not None and not self.flights:
+            self.abandon(silence)  # the server may still carry out these calls: those that wait could overtake them
+        elif not self.flights and (self._follow() or self.link.is_short):
             self.link.drop()
         return taken
 
