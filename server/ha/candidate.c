@@ -264,7 +264,8 @@ void sw_ha_saw(struct sw_ha *ha, const struct sw_ha_shard *shard)
     if (is_loading || is_stuck(ha, shard->term) || ha->election != SW_HA_NO_ELECTION) {
         return;
     }
-    bool may_stand = now >= ha->rests_until_ns && !sw_repl_lacks_data(&ha->repl->state);
+    const bool rests = now < ha->rests_until_ns && shard->term <= ha->rests_term;
+    bool may_stand = !rests && !sw_repl_lacks_data(&ha->repl->state);
     if (may_stand && (shard->term == 0 || is_own || is_over(ha, shard, now))) {
         stand_for_election(ha, shard);
     } else if (shard->term > 0 && !is_own) {
@@ -288,6 +289,7 @@ static void finish_promotion(struct sw_ha *ha)
         sw_log(SW_LOG_ERROR, "this member was elected but cannot be primary: %s", reason);
         sw_repl_set_lease(&ha->repl->state, UINT64_MAX);
         ha->rests_until_ns = sw_ha_now() + 2 * ha->address.ttl_ns; /* another member may succeed */
+        ha->rests_term = UINT64_MAX;
         withdraw(ha);
     }
 }

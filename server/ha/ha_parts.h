@@ -58,6 +58,7 @@ struct sw_ha {
     uint64_t seen_renewal, seen_ns; /* the renewal's revision, and when this member first saw it */
     char following[SW_HA_NAME_BYTES];
     uint64_t rests_until_ns; /* does not stand before this time, so that others can */
+    uint64_t rests_term;     /* the rest ends earlier if another member had a later term */
     bool is_adopting;
     uint64_t adopted_renewal; /* revision of the renewal when the adoption began */
 

@@ -387,6 +387,7 @@ static void hand_over(struct sw_ha *ha, uint64_t now)
     }
     pthread_mutex_lock(&ha->lock);
     json_t *body = sw_ha_ask_end(&ha->address, &ha->member.shard);
+    ha->rests_term = ha->member.shard.term;
     pthread_mutex_unlock(&ha->lock);
     snprintf(why, sizeof(why), "this member hands over to %s, which has every write",
              ha->successor);

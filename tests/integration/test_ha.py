@@ -12,7 +12,7 @@ import statistics
 import wire
 from harness import SANITIZED, Server, case, check, drawn_seed, equal, eventually, free_port, main, run, DAEMON
 from replication import SMALL
-from shard import Etcd, MemberServer, Shard, Wired, needs_etcd
+from shard import TTL, Etcd, MemberServer, Shard, Wired, needs_etcd
 from shard_chaos import Chaos, fail_over
 from shard_history import Client, Counter, Key, Wrong, end_load
 
@@ -117,6 +117,24 @@ def by_hand():
         status, *_, text = new.server.http("/metrics")
         check(status == 200 and b"sherwood_ha_is_primary 1" in (text if isinstance(text, bytes) else text.encode()),
               "metrics")
+
+
+@case
+@needs_etcd
+def handed_back():
+    """a member that has handed over takes over again at once if its successor stops, although ttl is long"""
+    with Etcd(1) as etcd:
+        url = etcd.url
+        etcd.url = lambda name: url(name).replace(f"ttl={TTL}", "ttl=30")
+        with Shard(etcd, "back", 2) as shard:
+            first = shard.whole()
+            term = first.term()
+            equal(first.ask("HA", "SWITCH"), "OK", "SWITCH")
+            second = shard.primary(after=term)
+            check(second is not first and shard.whole() is second, "the other one is primary")
+            term = second.term()
+            second.server.stop()
+            check(shard.primary(after=term, seconds=10) is first, "long before ttl ends")
 
 
 @case
