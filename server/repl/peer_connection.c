@@ -137,7 +137,9 @@ static int shake_hands(struct sw_peer_connection *connection, struct sw_peer_tls
     }
     if (result != 1) {
         snprintf(connection->reason, sizeof(connection->reason),
-                 "the TLS handshake with the primary failed: %s", tls->scratch.trouble);
+                 "the TLS handshake with the primary failed: %s: check that the port is its "
+                 "--tls-port, and the root certificates (--tls-ca)",
+                 tls->scratch.trouble);
         return -1;
     }
     return 0;

@@ -152,8 +152,9 @@ static int shake_hands(struct sw_replica *replica, struct sw_repl_welcome *welco
     }
     if (!sw_repl_welcome_parse(welcome, text)) {
         choose_version(replica, text);
-        snprintf(connection->reason, sizeof(connection->reason), "the primary replied: %.250s",
-                 text);
+        const bool wants_login = strncmp(text, "-NOAUTH", 7) == 0;
+        snprintf(connection->reason, sizeof(connection->reason), "the primary replied: %.250s%s",
+                 text, wants_login ? ": set --primary-user and --primary-password-file" : "");
         return -1;
     }
     if (welcome->resumes && welcome->sequence != hello.sequence) {

@@ -81,8 +81,8 @@ def who_is_who():
                                   "nopass ~* +@all", "user nobody on nopass +ping")))
         with primary:
             trusts = ("--tls-ca", str(stranger))
-            refused(replica_by_tls(authority, port, *trusts), "certificate was refused")
-            refused(replica_by_tls(authority, port), "NOAUTH")
+            refused(replica_by_tls(authority, port, *trusts), "self-signed certificate in certificate chain: check that the port is its --tls-port, and the root certificates (--tls-ca)")
+            refused(replica_by_tls(authority, port), "NOAUTH Authentication required.: set --primary-user and --primary-password-file")
             other = authority.sign("nobody")
             refused(replica_by_tls(authority, port, "--tls-cert", str(other[0]), "--tls-key", str(other[1])), "NOPERM")
             refused(Server("--replicaof", f"127.0.0.1 {port}", "--loops", "1"), "this port speaks TLS")
