@@ -79,6 +79,9 @@ void sw_cli_format_unknown(struct sw_cli *cli, const char *name);
 bool sw_cli_connect(struct sw_cli *cli);
 /* Closes the handles, if there are any. */
 void sw_cli_disconnect(struct sw_cli *cli);
+/* Returns what to add to the error of a node that refused keys of other nodes; "" for other errors.
+ */
+const char *sw_cli_cluster_hint(const struct sw_cli *cli, const char *text);
 /* Prints the error of a call of the library that failed, and closes the handle if its connection
  * has ended. Returns false. */
 bool sw_cli_library_error(struct sw_cli *cli);

@@ -97,9 +97,10 @@ static bool settle(struct load *load, struct batch *batch)
         return true;
     }
     const char *unit = load->reader->format == SW_CLI_FORMAT_CSV ? "lines" : "pairs";
-    fprintf(load->cli->messages, "sherwood-cli: %s %" PRIu64 " to %" PRIu64 " of %s: %s\n", unit,
-            batch->line_first, batch->line_last, load->reader->name,
-            sherwood_error(load->cli->client));
+    const char *text = sherwood_error(load->cli->client);
+    fprintf(load->cli->messages, "sherwood-cli: %s %" PRIu64 " to %" PRIu64 " of %s: %s%s\n", unit,
+            batch->line_first, batch->line_last, load->reader->name, text,
+            sw_cli_cluster_hint(load->cli, text));
     if (status == SHERWOOD_E_FULL) {
         fprintf(load->cli->messages, "sherwood-cli: delete keys, or start sherwoodd with a larger "
                                      "table (--max-capacity), then load again\n");

@@ -65,15 +65,20 @@ void sw_cli_disconnect(struct sw_cli *cli)
     cli->client = cli->server = NULL;
 }
 
+const char *sw_cli_cluster_hint(const struct sw_cli *cli, const char *text)
+{
+    const bool is_elsewhere = strstr(text, " (MOVED ") != NULL || strstr(text, " (ASK ") != NULL;
+    return is_elsewhere && !cli->options->cluster ? "; sherwood-cli -c asks the node of each key"
+                                                  : "";
+}
+
 bool sw_cli_library_error(struct sw_cli *cli)
 {
     const char *text = sherwood_error(cli->client);
     /* A call without keys sends nothing. It only returns whether the connection has ended. */
     int status = sherwood_run(cli->client, SHERWOOD_GET, NULL, NULL, 0, NULL, NULL);
     if (status == SHERWOOD_OK) {
-        const bool is_moved = strstr(text, "(MOVED ") != NULL && !cli->options->cluster;
-        sw_cli_reply_error(
-            cli, is_moved ? "ERR %s; sherwood-cli -c asks the node of each key" : "ERR %s", text);
+        sw_cli_reply_error(cli, "ERR %s%s", text, sw_cli_cluster_hint(cli, text));
         return false;
     }
     sw_cli_reply_error(cli, "%s", text);

@@ -52,8 +52,9 @@ def commands():
         equal(run(CLI, "-c", *first, "mset", *[n for key in keys for n in (key, key + 7)]), "OK\n", "mset")
         equal(run(CLI, "-c", *first, "mget", *keys).split(), [str(key + 7) for key in keys], "mget")
         equal(run(CLI, "--cluster", *first, "del", 1, 2, 99999).strip(), "2", "del")
-        said = run(CLI, *first, "mget", *keys, rc=1)
-        check("another node" in said and "; sherwood-cli -c asks the node of each key" in said, "without -c a node refuses keys of others: " + said)
+        for words, lines in ((("mget", *keys), ""), (("load", "--format", "csv", "-"), "1,1\n2,2\n")):
+            said = run(CLI, *first, *words, rc=1, stdin=lines)
+            check("another node" in said and "; sherwood-cli -c asks the node of each key" in said, "without -c a node refuses keys of others: " + said)
         dump = run(CLI, "-c", "-q", *first, "dump", "--format", "csv", "-")
         equal(sorted(dump.split()), sorted(f"{key},{key + 7}" for key in keys if key not in (1, 2)), "dump")
         equal(run(CLI, "-c", "-q", *first, "load", "--format", "csv", "-", stdin="1,1\n2,2\n"), "", "load")
