@@ -253,8 +253,8 @@ static const char *apply_keys(struct sw_user *user, const char *text, size_t siz
         return NULL;
     }
     if (!sw_range_parse(text, size, &range)) {
-        return "Users have no patterns of texts: write ~* for all keys, or with keys that are "
-               "integers a number or a range (~1000-1999)";
+        return "Users have no patterns of texts: write ~* for all keys, a number, or a range, "
+               "smaller number first (~1000-1999)";
     }
     if (user->all_keys) {
         return "Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does "

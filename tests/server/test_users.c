@@ -356,6 +356,8 @@ Test(users, files_of_secrets)
     expect_refusal(folder.acl, folder.password, "remove one of the definitions");
     write_file(folder.acl, "user default on ~hunter2\n", 0600);
     expect_refusal(folder.acl, "", ":1: Users have no patterns of texts: write ~* for all keys");
+    write_file(folder.acl, "user default on ~5-1\n", 0600);
+    expect_refusal(folder.acl, "", "a range, smaller number first (~1000-1999)");
     remove_folder(&folder);
 }
 
