@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "server/config/table_options.h"
+#include "server/log/snapshot_fits.h"
 #include "server/observe/log.h"
 #include "server/served.h"
 #include "server/server_parts.h"
@@ -12,19 +13,13 @@
 #include "table/expiring.h"
 #include "table/info.h"
 
-/* Gives a table only the slots that its keys need. The log expects no number of this RESIZE. */
+/* The log expects no number of this RESIZE. */
 static bool shrink(struct sw_table *table)
 {
     const uint64_t last = sw_table_last_sequence(table);
-    struct sw_batch least = {.kind = SW_BATCH_RESIZE, .capacity = 1};
-    struct sw_queue *queue = NULL;
-    if (sw_queue_create(table, &queue) != SW_OK) {
-        return false;
-    }
-    const bool done = sw_batch_run(queue, &least) == SW_OK;
-    sw_queue_destroy(queue);
+    const bool shrinks = sw_table_shrink(table);
     sw_table_set_sequence(table, last);
-    return done;
+    return shrinks;
 }
 
 /* Shrinks tables until all are within the limits. A cache would evict entries. */

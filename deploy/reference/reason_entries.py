@@ -156,7 +156,7 @@ GROUPS = (
      "`the connection to the replica ended: ..` at the primary. The replica tries again by itself.",
      r"server/repl/|server/resp/control_repl",
      (MEMORY,
-      ("raise --max-capacity|raise --ids|more entries|does not fit: ", "Restart the replica with the `--max-capacity` and the `--ids` of its primary, or with a larger `--tables-memory-max` if the text names it."),
+      ("more entries|does not fit: ", "Restart the replica with the `--max-capacity` and the `--ids` of its primary, or with a larger `--tables-memory-max` if the text names it."),
       ("does not fit|: the replica has|start the replica with|have expiry|has no expiry|form of keys", "Start the replica with the options of its primary."),
       ("login at the primary|lost the right|password", "Check `--primary-user`, `--primary-password-file`, and the rights of this user at the primary."),
       ("TLS handshake", "Check `--tls-replication` and the certificates of both servers."),

@@ -65,17 +65,14 @@ static int refuse_full(const struct replay *replay, char reason[SW_WAL_REASON_BY
 {
     const struct sw_replay_table *of = &replay->of;
     struct sw_table_stats stats;
-    const char *remedy = sw_account_remedy(of->account);
     const bool is_first = of->name[0] == '\0' || strcmp(of->name, SW_PLACE_DEFAULT) == 0;
+    const char *remedy = is_first || sw_account_remedy(of->account) != NULL
+                             ? sw_table_remedy(of->account, &replay->info)
+                             : "start with the files of a larger table";
     sw_table_stats(of->table, &stats);
     snprintf(reason, SW_WAL_REASON_BYTES,
              "the log has more keys than the table %s has room for: it had %" PRIu64 " of them; %s",
-             of->name[0] == '\0' ? SW_PLACE_DEFAULT : of->name, stats.occupied,
-             remedy != NULL ? remedy
-             : !is_first    ? "start with the files of a larger table"
-             : sw_table_gives_ids(&replay->info)
-                 ? "start with the --ids that it had when it wrote the log"
-                 : "start with a larger --max-capacity");
+             of->name[0] == '\0' ? SW_PLACE_DEFAULT : of->name, stats.occupied, remedy);
     return -1;
 }
 
@@ -123,17 +120,8 @@ static bool shrink(struct replays *replays, const struct replay *keeps)
         id++;
     }
     for (size_t i = 0; i < replays->count; i++) {
-        struct sw_batch least = {.kind = SW_BATCH_RESIZE, .capacity = 1};
-        struct sw_table_info before, after;
         replay = replays->of[i];
-        if (replay == keeps || replay->in_flight > 0) {
-            continue;
-        }
-        sw_table_info(replay->of.table, &before);
-        if (sw_batch_run(replay->queue, &least) == SW_OK) {
-            sw_table_info(replay->of.table, &after);
-            some |= after.capacity_slots < before.capacity_slots;
-        }
+        some |= replay != keeps && replay->in_flight == 0 && sw_table_shrink(replay->of.table);
     }
     return some;
 }

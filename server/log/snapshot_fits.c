@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * snapshot_fits.c - what a table must have to hold the entries of a snapshot.
+ * snapshot_fits.c - what a table must have to hold the entries of a snapshot, a log or a primary.
  */
 #include "server/log/snapshot_fits.h"
 
@@ -8,9 +8,11 @@
 
 #include "proto/value_type.h"
 #include "server/observe/log.h"
+#include "server/tables/ledger.h"
 #include "table/batch.h"
 #include "table/info.h"
 #include "table/op.h"
+#include "table/table.h"
 
 /* What to start with for the snapshot's widths. */
 static const char *remedy(const struct sw_snapshot_header *header, const struct sw_table_info *info)
@@ -74,6 +76,15 @@ bool sw_table_gives_ids(const struct sw_table_info *info)
     return (info->operations & (gives | SW_OPS_ONE(SW_SET_ABSENT))) == gives;
 }
 
+const char *sw_table_remedy(const struct sw_account *account, const struct sw_table_info *info)
+{
+    const char *remedy = sw_account_remedy(account);
+    return remedy != NULL             ? remedy
+           : sw_table_gives_ids(info) ? "start with a larger --ids, or --max-capacity if the table "
+                                        "has fewer slots than keys"
+                                      : "start with a larger --max-capacity";
+}
+
 /* Returns the slots of the table that was saved; at least what the entries need, and at most double
  * that. */
 static uint64_t slots_for(const struct sw_table_info *info, const struct sw_snapshot_header *header)
@@ -105,4 +116,16 @@ void sw_snapshot_reserve(struct sw_queue *queue, const struct sw_table_info *inf
                "grows while it is loaded, which takes longer",
                (unsigned long long)slots, (unsigned long long)header->entries);
     }
+}
+
+bool sw_table_shrink(struct sw_table *table)
+{
+    struct sw_table_info before, after;
+    struct sw_queue *queue = NULL;
+    sw_table_info(table, &before);
+    const bool done = (before.batch_kinds >> SW_BATCH_RESIZE & 1) != 0 &&
+                      sw_queue_create(table, &queue) == SW_OK && resize(queue, 1);
+    sw_queue_destroy(queue);
+    sw_table_info(table, &after);
+    return done && after.capacity_slots < before.capacity_slots;
 }

@@ -29,8 +29,6 @@ struct sw_apply_targets {
 /* Returns 1 and the table of this id, which belongs to `targets`; 0 if it was dropped; or -1 with
  * an error in apply->reason. */
 int sw_apply_target_of(struct sw_apply_targets *targets, uint32_t id, struct sw_apply_target **out);
-/* Returns what to do about a table that is full. `account` NULL: it has none. */
-const char *sw_apply_remedy(const struct sw_account *account, const struct sw_table_info *info);
 /* Receives the snapshot of one table, and loads it. No batch is in flight. Returns 0, or -1 and an
  * error in apply->reason. (apply_snapshot.c) */
 int sw_apply_table(struct sw_apply *apply, const struct sw_source *source);

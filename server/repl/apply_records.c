@@ -81,7 +81,7 @@ static int finish_one(struct applying *applying, bool waits)
     }
     lose_position(applying);
     snprintf(full, sizeof(full), "does not fit: %s",
-             sw_apply_remedy(target->account, &target->info));
+             sw_table_remedy(target->account, &target->info));
     return refuse_record(
         applying->apply,
         status == SW_OK ? "got another sequence on this replica: something else writes to the table"

@@ -67,7 +67,7 @@ static int run_batch(struct loading *loading, struct sw_batch *batch)
     }
     loading->apply->lacks_room = status == SW_E_FULL;
     snprintf(full, sizeof(full), "has more entries than this table has room for: %s",
-             sw_apply_remedy(loading->account, &loading->info));
+             sw_table_remedy(loading->account, &loading->info));
     return refuse_snapshot(loading->apply, status != SW_E_FULL ? sw_status_text(status) : full);
 }
 

@@ -93,15 +93,6 @@ int sw_apply_target_of(struct sw_apply_targets *targets, uint32_t id, struct sw_
     return 1;
 }
 
-const char *sw_apply_remedy(const struct sw_account *account, const struct sw_table_info *info)
-{
-    const char *remedy = sw_account_remedy(account);
-    return remedy != NULL ? remedy
-           : sw_table_gives_ids(info)
-               ? "raise --ids, or --max-capacity if the table has fewer slots than keys"
-               : "raise --max-capacity";
-}
-
 void sw_apply_targets_close(struct sw_apply_targets *targets)
 {
     while (targets->count > 0) {

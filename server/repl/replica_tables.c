@@ -10,6 +10,7 @@
 
 #include "server/log/catalog_view.h"
 #include "server/log/saver.h"
+#include "server/log/snapshot_fits.h"
 #include "server/repl/replica_parts.h"
 #include "server/tables/tables.h"
 #include "table/batch.h"
@@ -70,17 +71,12 @@ static int find(void *context, uint32_t id, struct sw_replay_table *out,
 static bool shrink(struct sw_table *table)
 {
     const uint64_t last = sw_table_last_sequence(table);
-    struct sw_batch least = {.kind = SW_BATCH_RESIZE, .capacity = 1};
     struct sw_table_stats stats;
     struct sw_table_info info;
-    struct sw_queue *queue = NULL;
     sw_table_stats(table, &stats);
     sw_table_info(table, &info);
     sw_image_claim(table);
-    const bool shrinks =
-        (info.batch_kinds >> SW_BATCH_RESIZE & 1) != 0 && stats.occupied < info.occupied_max / 2 &&
-        sw_queue_create(table, &queue) == SW_OK && sw_batch_run(queue, &least) == SW_OK;
-    sw_queue_destroy(queue);
+    const bool shrinks = stats.occupied < info.occupied_max / 2 && sw_table_shrink(table);
     sw_table_set_sequence(table, last);
     sw_image_unclaim(table);
     return shrinks;

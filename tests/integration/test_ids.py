@@ -146,7 +146,7 @@ def restarts_keep_ids():
             equal([replies.ask("FLUSHALL"), replies.ask("SAVE")], ["OK", "OK"], "no id in the snapshot")
             equal(replies.ask("ASSIGN", *range(200, 270))[1], 1, "ids that the log has alone")
         said = does_not_start("--data-dir", str(path), "--appendonly", "yes", "--ids", "60")
-        check("start with the --ids" in said, said)
+        check("start with a larger --ids" in said, said)
     with Directory() as path:
         with durable(path, "no", *IDS[:2]) as server, server.replies() as replies:
             equal([replies.ask("MSET", 1, 7, 2, 7), replies.ask("SAVE")], ["OK", "OK"], "integers")
@@ -233,11 +233,11 @@ def a_replica_takes_over():
                     replica_of(first.port, *IDS) as lonely, replica_of(primary.port, *IDS[:2], "--ids", "5", errors="replication", ready=None) as less:
                 eventually(lambda: "only the primary has --ids" in other.log(), "a replica without ids")
                 eventually(lambda: "only the replica has --ids" in lonely.log(), "a primary without ids")
-                eventually(lambda: "more entries than this table has room for: raise --ids" in less.log(), "fewer ids, in a snapshot")
+                eventually(lambda: "more entries than this table has room for: start with a larger --ids" in less.log(), "fewer ids, in a snapshot")
             with Server(*SMALL, *IDS) as small, small.replies() as ours, replica_of(small.port, *IDS[:2], "--ids", "5", errors="replication") as less:
                 eventually(lambda: info(less)["master_link_status"] == "up", "the replica is connected")
                 equal(len(ours.ask("ASSIGN", *range(9))), 18, "ASSIGN")
-                eventually(lambda: "a record of the primary does not fit: raise --ids" in less.log(), "fewer ids, in a record")
+                eventually(lambda: "a record of the primary does not fit: start with a larger --ids" in less.log(), "fewer ids, in a record")
             with replica_of(primary.port, *IDS) as replica, replica.replies() as others:
                 for _ in range(30):
                     model.step(rng, replies)

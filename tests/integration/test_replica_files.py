@@ -242,7 +242,7 @@ def overfill(primary, relay, replica):
     relay.target = 1
     for first in range(0, 8000, 1000):
         primary.ask("MSET", *(x for key in range(first, first + 1000) for x in (key, key)))
-    eventually(lambda: "does not fit: raise --max-capacity" in replica.log(), "a record is refused")
+    eventually(lambda: "does not fit: start with a larger --max-capacity" in replica.log(), "a record is refused")
 
 
 @case

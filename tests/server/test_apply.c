@@ -304,8 +304,8 @@ Test(apply, room_for_a_snapshot)
         cr_assert_eq(stats.resized, i == 2);
         cr_assert_eq(stats.grown, 0);
         cr_assert_eq(outcome.lacks_room, i == 0);
-        cr_assert_eq(strstr(outcome.reason, "raise --max-capacity") != NULL, i == 0, "%s",
-                     outcome.reason);
+        cr_assert_eq(strstr(outcome.reason, "start with a larger --max-capacity") != NULL, i == 0,
+                     "%s", outcome.reason);
         sw_table_destroy(outcome.table);
     }
     unmake(&s);
