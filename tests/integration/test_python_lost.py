@@ -201,9 +201,9 @@ def interrupted_call(read):
     program = f"""
 import sherwood, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
-c = sherwood.connect(sys.argv[1], timeout=1); c[1] = 1; {read}
-print('asks', flush=True); sys.stdin.readline()
+c = sherwood.connect(sys.argv[1], timeout=2); c[1] = 1; {read}
 try:
+    print('asks', flush=True); sys.stdin.readline()
     {read}
 except KeyboardInterrupt:
     print('interrupted', flush=True); sys.stdin.readline()
