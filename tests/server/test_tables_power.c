@@ -244,23 +244,22 @@ static bool read_table(struct world *world, const char *name, struct contents *c
         redisAppendCommand(world->client.context, "TTL %d", key);
     }
     redisReply *replies[2 + KEYS];
-    for (int i = 0; i < 2 + KEYS; i++) {
-        replies[i] = power_reply(&world->client);
-        if (replies[i] == NULL) {
-            return false;
-        }
+    int count = 0;
+    while (count < 2 + KEYS && (replies[count] = power_reply(&world->client)) != NULL) {
+        count++;
     }
-    contents->exists = true;
-    for (int key = 0; key < KEYS; key++) {
+    const bool is_good = count == 2 + KEYS;
+    contents->exists = is_good;
+    for (int key = 0; is_good && key < KEYS; key++) {
         const redisReply *value = replies[1]->element[key];
         contents->values[key] =
             value->type == REDIS_REPLY_NIL ? 0 : (uint32_t)strtoul(value->str, NULL, 10);
         contents->expires[key] = replies[2 + key]->integer > 0;
     }
-    for (int i = 0; i < 2 + KEYS; i++) {
-        freeReplyObject(replies[i]);
+    while (count > 0) {
+        freeReplyObject(replies[--count]);
     }
-    return true;
+    return is_good;
 }
 
 static bool read_state(struct world *world, struct state *state)
