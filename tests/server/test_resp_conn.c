@@ -160,16 +160,24 @@ LOOP_TEST(resp_conn, reads_pass_writes_that_wait_for_a_long_read)
     fake_expect(wrong, "$1\r\n7\r\n-ERR Protocol error: invalid multibulk length\r\n");
 }
 
+/* Returns a connection whose write waits, because another loop has closed its gate. */
+static struct fake *write_behind_gate(struct serve *serve, struct sw_gate_side *other)
+{
+    struct fake *writer = serve_open(serve);
+    sw_gate_side_init(other, serve->gate);
+    cr_assert(sw_gate_close(other));
+    fake_say(writer, "SET 1 8\r\n");
+    serve_some(serve);
+    return writer;
+}
+
 /* The same if a batch was being filled when the long read began. */
 LOOP_TEST_WITH(resp_conn, reads_pass_a_batch_that_is_being_filled, serve->gate = sw_gate_create(16))
 {
     struct sw_phase_lock *lock = &((struct sw_cpu *)serve->table->memory)->lock;
-    struct fake *writer = serve_open(serve), *early = serve_open(serve), *late = serve_open(serve);
+    struct fake *early = serve_open(serve), *late = serve_open(serve);
     struct sw_gate_side other; /* of another loop */
-    sw_gate_side_init(&other, serve->gate);
-    cr_assert(sw_gate_close(&other));
-    fake_say(writer, "SET 1 8\r\n");
-    serve_some(serve);
+    struct fake *writer = write_behind_gate(serve, &other);
     fake_say(early, "GET 1\r\n");
     serve_some(serve);
     sw_phase_lock_enter_read(lock);
@@ -192,12 +200,9 @@ LOOP_TEST_WITH(resp_conn, readers_that_stalled_pass_once_a_long_read_begins,
                serve->gate = sw_gate_create(16))
 {
     struct sw_phase_lock *lock = &((struct sw_cpu *)serve->table->memory)->lock;
-    struct fake *writer = serve_open(serve), *many = serve_open(serve), *reader = serve_open(serve);
+    struct fake *many = serve_open(serve), *reader = serve_open(serve);
     struct sw_gate_side other; /* of another loop */
-    sw_gate_side_init(&other, serve->gate);
-    cr_assert(sw_gate_close(&other));
-    fake_say(writer, "SET 1 8\r\n");
-    serve_some(serve);
+    struct fake *writer = write_behind_gate(serve, &other);
     for (int i = 0; i < 1025; i++) {
         fake_say(many, "GET 1\r\n");
     }
